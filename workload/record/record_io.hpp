@@ -1,0 +1,29 @@
+#pragma once
+/// Records and timelines to and from disk. Files appear by rename: a half-written record is never left looking whole.
+
+#include "sim/result.hpp"
+#include "workload/record/record.hpp"
+#include "workload/record/timeline.hpp"
+
+#include <filesystem>
+
+namespace spillway {
+
+nlohmann::ordered_json to_json(const Record& record);
+/// Fails with a sentence that names the file, the key and what was expected.
+Result<Record> record_from_json(const nlohmann::ordered_json& json, const std::string& where);
+
+/// Writes DIR/record.json (by rename, after fsync).
+Status write_record(const Record& record, const std::filesystem::path& dir);
+/// Reads a record.json, or DIR/record.json when given a folder.
+Result<Record> read_record(const std::filesystem::path& path);
+/// All records below a folder, in the order of their paths; incomplete ones are left out and named in `skipped`.
+Result<std::vector<std::pair<std::filesystem::path, Record>>> read_records_below(
+    const std::filesystem::path& root, std::vector<std::string>* skipped = nullptr);
+
+std::string timeline_csv_header();
+std::string timeline_csv_row(const TimelineRow& row);
+Result<Timeline> read_timeline(const std::filesystem::path& csv);
+Status write_timeline(const Timeline& timeline, const std::filesystem::path& csv);
+
+}  // namespace spillway
