@@ -1,0 +1,130 @@
+#include "workload/extract/extract.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "workload/extract/libarchive_engine.hpp"
+#include "workload/extract/libarchive_reader.hpp"
+#include "workload/extract/posix_sink.hpp"
+#include "workload/extract/single_writer.hpp"
+#include "workload/extract/thread_cpu.hpp"
+#include "workload/extract/tree_writer.hpp"
+
+namespace spillway::extract {
+namespace {
+
+Status validated(const ExtractOptions& options) {
+  if (options.engine == Engine::tar || options.engine == Engine::bsdtar)
+    return fail(ErrorKind::bad_input, fmt::format("The engine {} is a program of its own; it runs as a child process (external_argv()).",
+                                                  name_of(options.engine)));
+  if (options.writers < 1 || options.writers > 64)
+    return fail(ErrorKind::bad_input, fmt::format("writers = {} is not between 1 and 64.", options.writers));
+  if (options.engine == Engine::libarchive && options.writers > 1)
+    return fail(ErrorKind::bad_input, "The engine libarchive writes with one thread; use posix or uring for writers > 1.");
+  if (options.engine == Engine::libarchive && options.direct != DirectMode::off)
+    return fail(ErrorKind::bad_input, "The engine libarchive cannot write directly; use posix or uring for direct.");
+  return {};
+}
+
+void into_report(Tally& tally, ExtractReport& report) {
+  ExtractReport& counts = tally.counts;
+  report.entries += counts.entries;
+  report.files += counts.files;
+  report.directories += counts.directories;
+  report.symlinks += counts.symlinks;
+  report.hard_links += counts.hard_links;
+  report.specials += counts.specials;
+  report.data_bytes += counts.data_bytes;
+  report.apparent_bytes += counts.apparent_bytes;
+  report.direct_bytes += counts.direct_bytes;
+  report.warning_count += counts.warning_count;
+  report.error_count += counts.error_count;
+}
+
+/// Messages of several tallies in the archive's order, the first 100.
+void messages_into(std::vector<Tally::Noted> all, std::vector<Message>& report) {
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.index < b.index; });
+  for (Tally::Noted& noted : all) {
+    if (report.size() == 100) break;
+    report.push_back(std::move(noted.message));
+  }
+}
+
+mode_t current_umask() {
+  // umask() itself would change it for every thread: ask the kernel's text instead (Umask: since Linux 4.7).
+  const mode_t usual = 022;
+  std::FILE* status = std::fopen("/proc/thread-self/status", "re");
+  if (status == nullptr) return usual;
+  char line[256];
+  unsigned value = usual;
+  while (std::fgets(line, sizeof line, status) != nullptr)
+    if (std::sscanf(line, "Umask: %o", &value) == 1) break;
+  std::fclose(status);
+  return value;
+}
+
+}  // namespace
+
+Result<ExtractReport> extract(const std::filesystem::path& archive, const std::filesystem::path& target_dir,
+                              const ExtractOptions& options) {
+  SPILLWAY_TRY(validated(options));
+  const Fd target_fd{::open(target_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!target_fd)
+    return fail(errno == ENOENT || errno == ENOTDIR ? ErrorKind::bad_input : ErrorKind::refused,
+                fmt::format("The target directory {} cannot be opened: {}.", target_dir.string(), std::strerror(errno)), errno);
+  struct stat file {};
+  if (::stat(archive.c_str(), &file) != 0)
+    return fail(errno == ENOENT ? ErrorKind::bad_input : ErrorKind::refused,
+                fmt::format("The archive {} cannot be opened: {}.", archive.string(), std::strerror(errno)), errno);
+  if (S_ISDIR(file.st_mode))
+    return fail(ErrorKind::bad_input, fmt::format("{} is a directory, not an archive.", archive.string()));
+
+  ExtractReport report;
+  report.engine = options.engine;
+  Tally tally;
+  Result<bool> complete = false;
+  Target target;
+  target.fd = target_fd.get();
+  target.umask = current_umask();
+  target.euid = ::geteuid();
+  target.egid = ::getegid();
+
+  std::thread worker([&] {
+    const ThreadClock clock;
+    if (options.engine == Engine::libarchive) {
+      complete = extract_with_libarchive(archive, target_dir, options, tally);
+    } else {
+      own_umask();
+      const Utf8Names utf8;
+      auto reader = LibarchiveReader::open(archive, options.concatenated);
+      if (!reader) {
+        complete = std::unexpected(reader.error());
+      } else {
+        PosixSink sink({.drop_behind = options.drop_behind});
+        TreeWriter writer(target, options, sink, tally);
+        complete = extract_with_one_writer(**reader, writer, options, tally);
+        report.trailing = (*reader)->trailing();
+        writer.set_directories(std::move(tally.directories));
+      }
+    }
+    report.threads.push_back(clock.read("writer 1"));
+  });
+  worker.join();
+  if (!complete) return std::unexpected(complete.error());
+  report.archive_complete = *complete;
+  into_report(tally, report);
+  messages_into(std::move(tally.warnings), report.warnings);
+  messages_into(std::move(tally.errors), report.errors);
+  for (auto& [index, partial] : tally.partial_files) report.partial_files.push_back(std::move(partial));
+  return report;
+}
+
+}  // namespace spillway::extract

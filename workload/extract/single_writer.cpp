@@ -1,0 +1,72 @@
+#include "workload/extract/single_writer.hpp"
+
+#include "workload/extract/member_check.hpp"
+
+namespace spillway::extract {
+namespace {
+
+/// From this size on a file is copied from the archive in large pieces of its own; smaller ones come out of the
+/// reader's window, where their headers are anyway.
+constexpr std::int64_t kStoredFrom = 256 * kKiB;
+
+void take_remarks(EntryReader& reader, Tally& tally) {
+  if (!reader.has_remarks()) return;
+  for (auto& remark : reader.take_remarks()) {
+    if (remark.error) tally.error(remark.index, std::move(remark.message));
+    else tally.warn(remark.index, std::move(remark.message));
+  }
+}
+
+}  // namespace
+
+bool extract_with_one_writer(EntryReader& reader, TreeWriter& writer, const ExtractOptions& options, Tally& tally) {
+  MemberCheck check(options.limits);
+  Entry entry;
+  bool slash_removed = false;
+  for (;;) {
+    const auto more = reader.next(entry);
+    take_remarks(reader, tally);
+    if (!more) {
+      tally.error(entry.index, {"", more.error().what, more.error().sys_errno});
+      return false;
+    }
+    if (!*more) return true;
+    ++tally.counts.entries;
+    const MemberCheck::Verdict verdict = check.check(entry);
+    if (!verdict.stop.empty()) {
+      tally.error(entry.index, {entry.name, verdict.stop, 0});
+      return false;
+    }
+    if (!verdict.name) {
+      tally.error(entry.index, {entry.name, verdict.refusal, 0});
+      continue;
+    }
+    if (verdict.name->was_absolute && !slash_removed) {
+      slash_removed = true;
+      tally.warn(entry.index, {entry.name, "A leading \"/\" is removed from member names.", 0});
+    }
+    if (entry.type != EntryType::file) {
+      writer.place(entry, *verdict.name);
+      continue;
+    }
+    bool going = writer.open_file(entry, *verdict.name);
+    std::optional<Error> cut;
+    if (going && entry.data_bytes > 0) {
+      const auto stored = reader.stored();
+      if (stored && entry.data_bytes >= kStoredFrom) {
+        writer.write_stored(*stored);
+      } else {
+        DataPiece piece;
+        while (going) {
+          const auto got = reader.data(piece);
+          if (!got) cut = got.error();
+          if (!got || !*got) break;
+          going = writer.write(piece.bytes, piece.offset);
+        }
+      }
+    }
+    writer.close_file(cut);
+  }
+}
+
+}  // namespace spillway::extract
