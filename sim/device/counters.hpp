@@ -60,6 +60,7 @@ struct Counters {
   std::int64_t bitmap_writes = 0;        ///< write-intent bitmap updates that were waited for
   std::int64_t cache_full_waits = 0;     ///< writes that had to wait for room in a write cache
   Bytes cache_dirty{0};                  ///< in write caches now, not yet on the medium
+  Bytes absorbed{0};                     ///< written over while still in a write cache: never reached the medium
   std::vector<DiskCounters> disks;       ///< one per physical disk, in order
 
   [[nodiscard]] TimeSplit split() const {
