@@ -1,0 +1,12 @@
+#pragma once
+/// The verbs, one file each beside this.
+
+#include <string>
+#include <vector>
+
+namespace spillway::cli {
+
+int run_keys(const std::vector<std::string>& arguments);
+int run_merge(const std::vector<std::string>& arguments);
+
+}  // namespace spillway::cli
