@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numeric>
+#include <vector>
 
 #include "analysis/statistics/distributions.hpp"
-#include "analysis/statistics/random.hpp"
 #include "analysis/statistics/summary.hpp"
 
 namespace spillway::analysis {
@@ -23,16 +23,6 @@ std::optional<std::vector<double>> log_ratios(std::span<const double> a, std::sp
 }
 
 }  // namespace
-
-std::vector<std::vector<std::size_t>> block_orders(std::size_t cases, std::size_t blocks, std::uint64_t seed) {
-  Random random{seed};
-  std::vector<std::vector<std::size_t>> orders(blocks, std::vector<std::size_t>(cases));
-  for (auto& order : orders) {
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    for (std::size_t left = cases; left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);
-  }
-  return orders;
-}
 
 Result<Ratio> paired_ratio(std::span<const double> a, std::span<const double> b, double level) {
   if (a.size() != b.size()) {

@@ -1,21 +1,15 @@
 #pragma once
-/// Randomised blocks. A box drifts (caches, other tenants, a disk filling up), so the cases of a comparison are run in
+/// Randomised blocks (their order is drawn by the campaign loop). A box drifts (caches, other tenants, a disk filling up), so the cases of a comparison are run in
 /// blocks: every case once per block, in an order drawn afresh for each block. Comparing within blocks takes the drift
 /// out; comparing the pooled samples would take it for noise, or, with a fixed order, for an effect.
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "analysis/statistics/two_samples.hpp"
 #include "sim/result.hpp"
 
 namespace spillway::analysis {
-
-/// One order of the case numbers 0 .. cases-1 per block, drawn from `seed`.
-std::vector<std::vector<std::size_t>> block_orders(std::size_t cases, std::size_t blocks, std::uint64_t seed);
 
 /// Ratio of b to a from values paired by block: t interval of the mean logarithm of the ratios. The error says what is
 /// missing (equally many values, at least two blocks, values above zero).

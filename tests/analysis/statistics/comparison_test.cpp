@@ -172,19 +172,6 @@ TEST_CASE("equivalence: few noisy repeats are never unchanged just because nothi
   CHECK(unchanged < 0.05);
 }
 
-TEST_CASE("blocks: the same seed gives the same orders and each block holds every case once", "[analysis][statistics]") {
-  const auto orders = block_orders(5, 40, 7);
-  CHECK(orders == block_orders(5, 40, 7));
-  CHECK(orders != block_orders(5, 40, 8));
-  std::vector<int> first(5, 0);
-  for (auto order : orders) {
-    ++first[order.front()];
-    std::ranges::sort(order);
-    CHECK(order == std::vector<std::size_t>{0, 1, 2, 3, 4});
-  }
-  for (const int times : first) CHECK(times > 0);
-}
-
 TEST_CASE("blocks: pairing takes out a drift that hides the effect from pooled samples", "[analysis][statistics]") {
   Random random{810};
   std::vector<double> a;
