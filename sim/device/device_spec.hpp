@@ -124,8 +124,8 @@ struct RaidParams {
   int row_threads = 1;
 
   // Write-intent bitmap (parity levels).
-  Bytes bitmap_chunk{0};  ///< 0: none. Array bytes (per member, as mdadm counts) that one bit stands for.
-  /// A bit goes out again when nothing was written there for so long. assumed.
+  Bytes bitmap_chunk{0};  ///< 0: none. Bytes of the array that one bit stands for.
+  /// A bit goes out again when nothing was written there for so long. assumed: longer than the published runs.
   Duration bitmap_clear_after = std::chrono::seconds{60};
 };
 

@@ -28,7 +28,7 @@ class Parity final : public Composite {
     std::int64_t smallest = members_.front()->capacity().value();
     for (const auto& m : members_) smallest = std::min(smallest, m->capacity().value());
     total_ = smallest / shape_.chunk * shape_.row_sectors();
-    bitmap_sectors_ = params.bitmap_chunk.value() / kSectorSize.value() * shape_.data();
+    bitmap_sectors_ = params.bitmap_chunk.value() / kSectorSize.value();
     rows_per_chunk_ = std::max<std::int64_t>(1, shape_.chunk / kBlock);
     stage_limit_ = std::max(params.stripe_cache_rows, rows_per_chunk_);
   }
