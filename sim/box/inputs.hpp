@@ -14,6 +14,7 @@
 #include "sim/cpu/costs.hpp"
 #include "sim/cpu/cpu_set.hpp"
 #include "sim/kernel_version.hpp"
+#include "sim/memory/ablation.hpp"
 #include "sim/memory/thresholds.hpp"
 #include "sim/units.hpp"
 
@@ -154,6 +155,7 @@ struct BoxInputs {
   Duration sample_every = std::chrono::milliseconds{100};
   /// Keep every balance_dirty_pages decision (BoxOutputs::throttle_trace).
   bool trace_throttling = false;
+  Ablation ablation;
 };
 
 /// Ranges and relations, once, at the door: a rate of 0, an empty catalogue, HZ out of {100, 250, 300, 1000} and the

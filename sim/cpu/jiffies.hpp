@@ -1,8 +1,8 @@
 #pragma once
 /// The kernel's coarse clock: a tick counter of HZ per second, and when a timer set in ticks really fires.
 ///
-/// `jiffies` counts whole ticks since the start of the run; the first tick comes `phase` before or at time 0, so that a
-/// run need not begin on a tick. Timers use the kernel's timer wheel: since 4.8 it has no cascading and rounds up, so a
+/// `jiffies` counts whole ticks; the box was booted 2^20 ticks before the run (a tick count of 0 means "never" in the
+/// kernel), and the last tick came `phase` before time 0, so that a run need not begin on a tick. Timers use the kernel's timer wheel: since 4.8 it has no cascading and rounds up, so a
 /// sleep of p ticks lasts p ticks and the rest of the present one, plus the granularity of the wheel's level for long
 /// timeouts. recollection: kernel/time/timer.c, calc_index() and LVL_START(). measured (`test-box.md` section 1): sleeps of
 /// balance_dirty_pages overshoot by 2.9 to 3.3 ms at HZ = 250, as this predicts for a task that runs for about a
@@ -25,10 +25,10 @@ class TickClock {
 
   [[nodiscard]] int hz() const { return hz_; }
   /// Whole ticks up to `at`.
-  [[nodiscard]] Jiffies jiffies(SimTime at) const { return (at.time_since_epoch().count() + phase_) * hz_ / kSecond; }
+  [[nodiscard]] Jiffies jiffies(SimTime at) const { return kBooted + (at.time_since_epoch().count() + phase_) * hz_ / kSecond; }
   /// The instant at which tick number `tick` comes.
   [[nodiscard]] SimTime time_of(Jiffies tick) const {
-    return SimTime{Duration{(tick * kSecond + hz_ - 1) / hz_ - phase_}};
+    return SimTime{Duration{((tick - kBooted) * kSecond + hz_ - 1) / hz_ - phase_}};
   }
   /// The tick at which a timer set at tick `now` to expire at `expires` fires.
   [[nodiscard]] Jiffies fires_at_tick(Jiffies now, Jiffies expires) const;
@@ -41,6 +41,7 @@ class TickClock {
 
  private:
   static constexpr std::int64_t kSecond = 1'000'000'000;
+  static constexpr Jiffies kBooted = 1 << 20;
   int hz_;
   std::int64_t phase_;
   bool rounding_wheel_;

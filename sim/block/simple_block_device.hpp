@@ -1,0 +1,58 @@
+#pragma once
+/// The thin block layer: the device shapes of DeviceInputs, one class. Bios larger than a request are split; no merging,
+/// no scheduler.
+///
+///   throttled:  bio -> ByteThrottle -> SerialDisk                       (never makes the submitter wait)
+///   stacked:    bio -> tags and wbt -> requests -> ByteThrottle -> SerialDisk
+///   fixed:      bio -> tags and wbt -> requests -> SerialDisk
+///
+/// In the stacked shape the lower device sees direct writes without the metadata mark, so metadata is throttled too.
+///
+/// wbt for loads that write only: the depth grows a step every 100 ms while writes complete, up to 3/4 of the tags.
+/// Not modelled: the reaction to read latencies, wake-up batches.
+
+#include <memory>
+#include <optional>
+
+#include "sim/block/block_device.hpp"
+#include "sim/block/byte_throttle.hpp"
+#include "sim/block/serial_disk.hpp"
+#include "sim/block/wbt.hpp"
+#include "sim/box/inputs.hpp"
+#include "sim/memory/device_writeback.hpp"
+
+namespace spillway::sim {
+
+class SimpleBlockDevice final : public BlockDevice, private BioOwner {
+ public:
+  /// `wb`: whose throttled writers let wbt go to full depth.
+  SimpleBlockDevice(Engine& engine, const TickClock& clock, const DeviceInputs& inputs, const DeviceWriteback& wb,
+                    bool throttle_slices = true);
+
+  bool try_submit(Bio& bio) override;
+  Task<> submit(Thread& thread, Bio& bio) override;
+  [[nodiscard]] BlockCounters counters() const override;
+  [[nodiscard]] bool volatile_cache() const override { return inputs_.volatile_cache; }
+
+ private:
+  void bio_done(Bio& request) override;
+  [[nodiscard]] bool bounded() const { return inputs_.kind != DeviceInputs::Kind::throttled; }
+  [[nodiscard]] bool has_room(const Bio& bio);
+  [[nodiscard]] std::int64_t wbt_limit(const Bio& bio);
+  [[nodiscard]] Bio& request_of(Bio& bio, Bytes offset);
+  void issue(Bio& request);
+
+  Engine& engine_;
+  const TickClock& clock_;
+  DeviceInputs inputs_;
+  const DeviceWriteback& wb_;
+  SerialDisk disk_;
+  std::optional<ByteThrottle> throttle_;
+  BioPool pool_;
+  WaitQueue room_;
+  std::int64_t tags_used_ = 0, background_in_flight_ = 0;
+  int wbt_step_ = 0;
+  SimTime wbt_window_{};
+};
+
+}  // namespace spillway::sim

@@ -1,0 +1,279 @@
+#include "sim/box/box.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "sim/block/simple_block_device.hpp"
+#include "sim/box/untar.hpp"
+#include "sim/check.hpp"
+#include "sim/flusher/flusher.hpp"
+#include "sim/memory/dirty_memory.hpp"
+#include "sim/xfs/simple_xfs.hpp"
+
+namespace spillway::sim {
+
+namespace {
+
+KernelWord pages_per_second(BytesPerSec rate) { return static_cast<KernelWord>(rate.value() / kPageSize.value()); }
+KernelWord whole_pages(Bytes bytes) { return static_cast<KernelWord>(to_pages_floor(bytes).value()); }
+
+/// Largest bio: 256 segments of one folio each. Programs that write little at a time make small folios.
+Bytes largest_bio(const BoxInputs& in) {
+  const std::int64_t folio = in.kernel.large_folios
+                                 ? std::clamp<std::int64_t>(in.replay.engine.write_size.value(), 4096, 2 * kMiB)
+                                 : 4096;
+  return Bytes{std::min<std::int64_t>(256 * folio, 16 * kMiB) / 4096 * 4096};
+}
+
+DeviceWriteback device_before(const BoxInputs& in, const TickClock& clock) {
+  DeviceWriteback wb;
+  const StateBefore& b = in.before;
+  wb.estimate = {pages_per_second(b.write_bandwidth), pages_per_second(b.avg_write_bandwidth)};
+  wb.rate = {pages_per_second(b.dirty_ratelimit), pages_per_second(b.balanced_dirty_ratelimit)};
+  wb.bandwidth_stamp = clock.jiffies(SimTime{}) - b.bandwidth_stamp_age.count() * in.hz / 1'000'000'000;
+  wb.completions.events = b.device_completions;
+  return wb;
+}
+
+DirtyMemoryParams memory_before(const BoxInputs& in) {
+  DirtyMemoryParams p;
+  p.settings = in.memory.dirty;
+  p.dirtyable = in.memory.dirtyable.value() > 0 ? whole_pages(in.memory.dirtyable) : whole_pages(in.memory.ram) / 10 * 9;
+  p.dirty_limit = whole_pages(in.before.dirty_limit);
+  p.foreign_dirty = to_pages_floor(in.before.foreign_dirty).value();
+  p.foreign_completions_per_s = in.before.foreign_completions_per_s;
+  p.completions.events = std::max<std::int64_t>(in.before.global_completions, 1);
+  p.next_halving = in.before.next_halving;
+  p.kernel = in.kernel;
+  p.cores = in.cpu.cores;
+  p.balance_cost = in.costs.balance_dirty;
+  p.wake_cost = in.costs.wake_after_sleep;
+  return p;
+}
+
+/// Everything of one run. Members are in order of dependence; the engine goes last.
+class Box {
+ public:
+  explicit Box(const BoxInputs& in)
+      : in_(in),
+        engine_({.seed = in.seed, .shuffle_ties = in.shuffle_ties}),
+        clock_(in.hz, in.before.tick_phase, in.kernel.rounding_timer_wheel),
+        cpus_(engine_, in.cpu),
+        wb_(device_before(in, clock_)),
+        memory_(engine_, clock_, cpus_, memory_before(in), in.ablation),
+        device_(engine_, clock_, in.device, wb_, in.ablation.throttle_slices),
+        files_(engine_, cpus_, memory_, wb_, device_, in.filesystem, in.costs, in.kernel, largest_bio(in)),
+        flusher_(engine_, cpus_, memory_, wb_, files_,
+                 {.writeback_interval = in.memory.writeback_interval,
+                  .dirty_expire = in.memory.dirty_expire,
+                  .kernel = in.kernel,
+                  .inode_cost = in.costs.flush_inode}),
+        sample_timer_(engine_, Phase::sample, [this] { sample(); }) {
+    files_.set_flusher(flusher_);
+    trace();
+  }
+  ~Box() { engine_.destroy_roots(); }
+
+  Result<BoxOutputs> run() {
+    engine_.describe_with([this] {
+      return fmt::format("dirty {} writeback {} (device {}/{}), b_dirty {} b_io {} b_more_io {}, parked bios {}",
+                         memory_.file_dirty(), memory_.under_writeback(), wb_.reclaimable, wb_.writeback,
+                         flusher_.b_dirty(), flusher_.b_io(), flusher_.b_more_io(), device_.counters().parked);
+    });
+    engine_.spawn(main());
+    if (in_.sample_every.count() > 0) sample();
+    const RunOutcome outcome = engine_.run();
+    if (outcome != RunOutcome::stopped)
+      return fail(ErrorKind::internal, fmt::format("the simulated box {}: {}",
+                                                   outcome == RunOutcome::idle ? "has nothing left to do but is not done"
+                                                                               : "makes no progress",
+                                                   engine_.state_report()));
+    finish();
+    return std::move(out_);
+  }
+
+ private:
+  Parts parts() { return {in_, engine_, cpus_, memory_, wb_, files_, flusher_}; }
+
+  Task<> main() {
+    harness_ = &cpus_.new_thread("harness");
+    std::vector<Tree> trees(static_cast<std::size_t>(std::max(in_.replay.untars, 0)));
+    if (in_.replay.remove_before) co_await phase_remove(trees);
+    if (in_.replay.skeleton_before) co_await phase_skeleton(trees);
+    co_await untars(trees);
+    out_.untars_end = since_start();
+    if (in_.replay.sync_after) {
+      const Duration start = since_start();
+      const TimeAccount before = harness_->account;
+      co_await flusher_.sync(*harness_);
+      out_.phases.push_back({"sync", start, since_start() - start, harness_->account - before});
+    }
+    out_.durable = since_start();
+    engine_.stop();
+  }
+
+  Task<> lane(std::vector<Tree>& trees, int& next, int& running, WaitQueue& done) {
+    while (next < in_.replay.untars) {
+      const int index = next++;
+      co_await untar(parts(), index, trees[static_cast<std::size_t>(index)], out_);
+      if (next < in_.replay.untars) co_await engine_.sleep(in_.replay.gap);
+    }
+    if (--running == 0) done.wake_all();
+  }
+
+  Task<> untars(std::vector<Tree>& trees) {
+    if (in_.replay.untars <= 0) co_return;
+    int next = 0;
+    int running = std::min(in_.replay.at_once, in_.replay.untars);
+    WaitQueue done{engine_};
+    out_.untars.resize(static_cast<std::size_t>(in_.replay.untars));
+    for (int i = running; i > 0; --i) engine_.spawn(lane(trees, next, running, done));
+    while (running > 0) co_await done.wait();
+  }
+
+  Task<> one_of(Task<> work, int& running, WaitQueue& done) {
+    co_await work;
+    if (--running == 0) done.wake_all();
+  }
+
+  Task<> phase_remove(std::vector<Tree>& trees) {
+    // Trees of an earlier replay: made at no cost, on disk, then removed by one process each, all at once.
+    std::vector<TimeAccount> accounts(trees.size());
+    for (Tree& tree : trees) co_await lay_out(parts(), *harness_, tree);
+    const TimeAccount reset{};
+    harness_->account = reset;
+    const Duration start = since_start();
+    int running = static_cast<int>(trees.size());
+    WaitQueue done{engine_};
+    for (std::size_t i = 0; i < trees.size(); ++i)
+      engine_.spawn(one_of(remove_tree(parts(), trees[i], accounts[i]), running, done));
+    while (running > 0) co_await done.wait();
+    PhaseOutputs phase{"remove", start, since_start() - start, {}};
+    for (const auto& a : accounts) add(phase.account, a);
+    out_.phases.push_back(phase);
+  }
+
+  Task<> phase_skeleton(std::vector<Tree>& trees) {
+    std::vector<TimeAccount> accounts(trees.size());
+    const Duration start = since_start();
+    int running = static_cast<int>(trees.size());
+    WaitQueue done{engine_};
+    for (std::size_t i = 0; i < trees.size(); ++i)
+      engine_.spawn(one_of(make_skeleton(parts(), trees[i], accounts[i]), running, done));
+    while (running > 0) co_await done.wait();
+    PhaseOutputs phase{"skeleton", start, since_start() - start, {}};
+    for (const auto& a : accounts) add(phase.account, a);
+    out_.phases.push_back(phase);
+  }
+
+  [[nodiscard]] Duration since_start() const { return engine_.now().time_since_epoch(); }
+
+  void sample() {
+    const Thresholds t = memory_.thresholds();
+    const auto dirty = static_cast<KernelWord>(memory_.dirty());
+    const BlockCounters device = device_.counters();
+    TimelineRow row;
+    row.at = since_start();
+    row.nr_dirty = memory_.file_dirty();
+    row.nr_writeback = memory_.under_writeback();
+    row.threshold = static_cast<std::int64_t>(t.thresh);
+    row.background_threshold = static_cast<std::int64_t>(t.background);
+    row.freerun = static_cast<std::int64_t>(t.freerun());
+    row.dirty_limit = static_cast<std::int64_t>(memory_.dirty_limit());
+    row.device_reclaimable = wb_.reclaimable;
+    row.device_writeback = wb_.writeback;
+    row.device_share = static_cast<std::int64_t>(memory_.share_of(wb_, t.thresh, dirty));
+    row.device_dirtied = wb_.dirtied;
+    row.device_written = wb_.written;
+    row.write_bandwidth = static_cast<std::int64_t>(wb_.estimate.write_bandwidth);
+    row.avg_write_bandwidth = static_cast<std::int64_t>(wb_.estimate.avg_write_bandwidth);
+    row.dirty_ratelimit = static_cast<std::int64_t>(wb_.rate.dirty_ratelimit);
+    row.b_dirty = flusher_.b_dirty();
+    row.b_io = flusher_.b_io();
+    row.b_more_io = flusher_.b_more_io();
+    row.device_writes = device.writes;
+    row.device_written_bytes = device.written;
+    row.in_flight = device.in_flight;
+    row.flusher_cpu = flusher_.thread().account.cpu();
+    out_.timeline.push_back(row);
+    sample_timer_.arm(engine_.now() + in_.sample_every);
+  }
+
+  void trace() {
+    if (!in_.trace_throttling) return;
+    memory_.on_throttle = [this](const ThrottleEvent& e) {
+      const auto ms = [this](Jiffies ticks) { return ticks * 1000 / in_.hz; };
+      ThrottleTraceRow row;
+      row.at = since_start();
+      row.task = e.thread->name();
+      row.untar = e.task->id;
+      row.dirty = e.dirty;
+      row.setpoint = e.setpoint;
+      row.limit = e.limit;
+      row.dirty_ratelimit = static_cast<std::int64_t>(e.wb->rate.dirty_ratelimit);
+      row.task_ratelimit = static_cast<std::int64_t>(e.decision.task_ratelimit);
+      row.dirtied = static_cast<std::int64_t>(e.pages_dirtied);
+      row.dirtied_pause = static_cast<std::int64_t>(e.dirtied_pause);
+      row.paused_ms = std::chrono::duration_cast<std::chrono::milliseconds>(e.paused).count();
+      row.pause_ms = ms(e.decision.pause);
+      row.period_ms = ms(e.decision.period);
+      row.think_ms = ms(e.decision.think);
+      row.wb_dirty = e.wb_dirty;
+      row.wb_thresh = e.wb_thresh;
+      row.avg_write_bandwidth = static_cast<std::int64_t>(e.wb->estimate.avg_write_bandwidth);
+      row.pos_ratio = e.pos_ratio;
+      out_.throttle_trace.push_back(row);
+    };
+    memory_.on_rate_limit = [this](const DeviceWriteback& wb, const RateLimitStep& s) {
+      out_.ratelimit_trace.push_back({since_start(), static_cast<std::int64_t>(wb.estimate.write_bandwidth),
+                                      static_cast<std::int64_t>(wb.estimate.avg_write_bandwidth),
+                                      static_cast<std::int64_t>(s.dirty_rate),
+                                      static_cast<std::int64_t>(s.after.dirty_ratelimit),
+                                      static_cast<std::int64_t>(s.task_ratelimit),
+                                      static_cast<std::int64_t>(s.after.balanced_dirty_ratelimit)});
+    };
+  }
+
+  void finish() {
+    SPILLWAY_CHECK(wb_.dirtied == wb_.reclaimable + wb_.writeback + wb_.written + wb_.cancelled,
+                   "a dirtied page is neither dirty, under writeback, written nor cancelled");
+    const BlockCounters c = device_.counters();
+    out_.device = {c.writes, c.reads, c.flushes, c.written, c.read, c.metadata_written, c.busy};
+    out_.filesystem = files_.outputs();
+    for (const Thread& t : cpus_.threads()) {
+      if (t.name() != "flush" && !t.name().starts_with("xfs")) continue;
+      out_.workers.push_back({t.name(), t.account.cpu(), t.voluntary_switches});
+    }
+    if (memory_.first_pause() != SimTime{}) out_.throttle_began = memory_.first_pause().time_since_epoch();
+    out_.pages_dirtied = wb_.dirtied;
+    out_.pages_written = wb_.written;
+    out_.pages_cancelled = wb_.cancelled;
+    out_.events = engine_.events();
+  }
+
+  const BoxInputs in_;
+  Engine engine_;
+  TickClock clock_;
+  CpuSet cpus_;
+  DeviceWriteback wb_;
+  DirtyMemory memory_;
+  SimpleBlockDevice device_;
+  SimpleXfs files_;
+  Flusher flusher_;
+  Timer sample_timer_;
+  Thread* harness_ = nullptr;
+  BoxOutputs out_;
+};
+
+}  // namespace
+
+Result<BoxOutputs> simulate(const BoxInputs& inputs) {
+  SPILLWAY_TRY(validate(inputs));
+  Box box{inputs};
+  return box.run();
+}
+
+}  // namespace spillway::sim
