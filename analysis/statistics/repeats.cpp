@@ -47,7 +47,7 @@ Look look_at(const ComparePlan& plan, std::span<const double> a, std::span<const
 }
 
 std::optional<std::size_t> more_repeats_to_decide(const Ratio& ratio, std::size_t repeats, std::optional<double> margin,
-                                                  double level, std::size_t most) {
+                                                  double level, bool difference_decides, std::size_t most) {
   const double value = std::abs(std::log(ratio.ratio));
   const double room = margin ? std::log1p(*margin) - value : 0.0;
   const double spread = ratio.log_se * std::sqrt(static_cast<double>(repeats));
@@ -55,7 +55,7 @@ std::optional<std::size_t> more_repeats_to_decide(const Ratio& ratio, std::size_
   for (std::size_t n = repeats + 1; n <= most; ++n) {
     const double se = spread / std::sqrt(static_cast<double>(n));
     const double df = df_per_repeat * static_cast<double>(n - 1);
-    const bool excludes_one = student_t_quantile(0.5 + level / 2, df) * se < value;
+    const bool excludes_one = difference_decides && student_t_quantile(0.5 + level / 2, df) * se < value;
     const bool fits_margin = room > 0 && student_t_quantile(level, df) * se < room;
     if (excludes_one || fits_margin) return n - repeats;
   }

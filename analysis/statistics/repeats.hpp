@@ -55,10 +55,10 @@ Look look_at(const ComparePlan& plan, std::span<const double> a, std::span<const
              const RatioFunction& ratio = ratio_of);
 
 /// How many more repeats per side would make the interval of the ratio narrow enough to decide, judging by the spread so
-/// far: either to exclude 1, or to fit into the margin, whichever is nearer. A guess for a person ("9 more repeats"), not
-/// a promise. Empty when no number below `most` would do.
+/// far: to fit into the margin or, where a difference decides too, to exclude 1, whichever is nearer. A guess for a person
+/// ("9 more repeats"), not a promise. Empty when no number below `most` would do.
 std::optional<std::size_t> more_repeats_to_decide(const Ratio& ratio, std::size_t repeats, std::optional<double> margin,
-                                                  double level, std::size_t most = 1000);
+                                                  double level, bool difference_decides = true, std::size_t most = 1000);
 
 struct WarmUpRule {
   double level = 0.99;           ///< how surely a leading repeat must lie outside what the later ones predict
