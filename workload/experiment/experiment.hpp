@@ -167,7 +167,7 @@ struct BoxSpec {
 /// [[sweep]]: one key with values (several sweeps: product), or keys with zipped rows. Values as written.
 struct SweepSpec {
   std::vector<std::string> keys;
-  std::vector<std::vector<std::string>> rows;  ///< each row has a value per key, as TOML source text
+  std::vector<std::vector<std::string>> rows;  ///< each row has a value per key, normalised ("1GB"), without quotes
 };
 
 struct Experiment {
