@@ -1,0 +1,67 @@
+#pragma once
+/// A record with the shape of a real run, made by hand: walls and CPU of a baseline run on a 40 MiB/s loop, limit
+/// 500 MB, background 250 MB, and a timeline that follows from them by straight lines.
+
+#include "workload/record/record.hpp"
+#include "workload/record/timeline.hpp"
+
+#include <algorithm>
+
+namespace spillway::test {
+
+inline Record reference_record(double scale = 1.0) {
+  Record record;
+  record.experiment_title = "Eight untars of one tree, one after another";
+  record.experiment_name = "quick";
+  record.case_keys = {{"memory.dirty_bytes", "500MB"}};
+  record.box.kind = "real";
+  record.box.kernel = "6.18.44";
+  record.box.device = "loop over loop, 40 MiB/s";
+  const double walls[] = {0.18, 0.16, 1.31, 1.93, 3.34, 3.71, 3.73, 3.67};
+  const double cpu[] = {98, 98, 13, 10, 6, 5, 6, 6};
+  double t = 0;
+  for (int i = 0; i < 8; ++i) {
+    UntarResult untar;
+    untar.number = i + 1;
+    untar.start_s = t;
+    untar.elapsed_s = walls[i] * scale;
+    untar.system_s = untar.elapsed_s * cpu[i] / 100;
+    untar.bytes = 150'000'000;
+    untar.files = 1200;
+    untar.account.system_s = untar.system_s;
+    untar.account.throttled_s = (untar.elapsed_s - untar.system_s) * 0.97;
+    untar.account.device_s = (untar.elapsed_s - untar.system_s) * 0.02;
+    untar.account.unknown_s = (untar.elapsed_s - untar.system_s) * 0.01;
+    t += untar.elapsed_s;
+    record.untars.push_back(untar);
+  }
+  record.untars_end_s = t;
+  record.durable_s = t + 11.4;
+  PhaseResult sync;
+  sync.name = "sync";
+  sync.start_s = t;
+  sync.elapsed_s = 11.4;
+  record.phases.push_back(sync);
+  record.complete = true;
+  return record;
+}
+
+inline Timeline reference_timeline() {
+  Timeline timeline;
+  for (int i = -3; i <= 294; ++i) {
+    TimelineRow row;
+    row.t_s = i * 0.1;
+    const double filled = std::clamp(row.t_s / 0.6, 0.0, 1.0) * 375 + std::clamp((row.t_s - 0.6) / 5.0, 0.0, 1.0) * 90;
+    const double drained = std::max(0.0, (row.t_s - 18.0) * 41.9);
+    const double both = std::max(0.0, filled - drained);
+    row.nr_writeback_pages = std::min(both, 23.0) * 1e6 / 4096;
+    row.nr_dirty_pages = both * 1e6 / 4096 - *row.nr_writeback_pages;
+    row.thresh_pages = 122070;
+    row.background_pages = 61035;
+    row.limit_pages = 122070;
+    timeline.rows.push_back(row);
+  }
+  return timeline;
+}
+
+}  // namespace spillway::test
