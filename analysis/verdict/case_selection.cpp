@@ -1,57 +1,18 @@
 #include "analysis/verdict/case_selection.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
+
+#include "analysis/quantity.hpp"
 
 namespace spillway::analysis {
 namespace {
-
-struct Unit {
-  std::string_view text;
-  char kind;  ///< bytes, rate, time, percent, or a plain number
-  double factor;
-};
-constexpr std::array<Unit, 22> kUnits{{{"", 'n', 1},          {"B", 'b', 1},           {"kB", 'b', 1e3},
-                                       {"MB", 'b', 1e6},      {"GB", 'b', 1e9},        {"TB", 'b', 1e12},
-                                       {"KiB", 'b', 1024},    {"MiB", 'b', 1048576},   {"GiB", 'b', 1073741824},
-                                       {"TiB", 'b', 1099511627776}, {"B/s", 'r', 1},   {"kB/s", 'r', 1e3},
-                                       {"MB/s", 'r', 1e6},    {"GB/s", 'r', 1e9},      {"KiB/s", 'r', 1024},
-                                       {"MiB/s", 'r', 1048576}, {"GiB/s", 'r', 1073741824}, {"s", 't', 1},
-                                       {"ms", 't', 1e-3},     {"us", 't', 1e-6},       {"min", 't', 60},
-                                       {"%", 'p', 0.01}}};
 
 std::string_view bare(std::string_view text) {
   if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front()) {
     return text.substr(1, text.size() - 2);
   }
   return text;
-}
-
-std::optional<std::pair<char, double>> quantity(std::string_view text) {
-  double number = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc{}) return std::nullopt;
-  std::string_view unit{end, static_cast<std::size_t>(text.data() + text.size() - end)};
-  while (unit.starts_with(' ')) unit.remove_prefix(1);
-  const auto known = std::ranges::find(kUnits, unit, &Unit::text);
-  if (known == kUnits.end()) return std::nullopt;
-  return std::pair{known->kind, number * known->factor};
-}
-
-std::optional<std::string> from_experiment(const nlohmann::ordered_json& experiment, std::string_view key) {
-  const nlohmann::ordered_json* at = &experiment;
-  // Knob names hold dots and slashes themselves: what follows "knobs." is one name.
-  while (!key.empty()) {
-    if (!at->is_object()) return std::nullopt;
-    const std::size_t dot = key.starts_with('/') ? std::string_view::npos : key.find('.');
-    const auto member = at->find(std::string{key.substr(0, dot)});
-    if (member == at->end() || member->is_null()) return std::nullopt;
-    at = &*member;
-    key = dot == std::string_view::npos ? std::string_view{} : key.substr(dot + 1);
-  }
-  return at->is_string() ? at->get<std::string>() : at->dump();
 }
 
 }  // namespace
@@ -92,17 +53,16 @@ std::optional<std::string> case_value(const CaseRecords& item, std::string_view 
     if (swept == key) return value;
   }
   if (item.repeats.empty()) return std::nullopt;
-  return from_experiment(item.repeats.front()->experiment, key);
+  return text_at(item.repeats.front()->experiment, key);
 }
 
 bool same_value(std::string_view a, std::string_view b) {
   a = bare(a);
   b = bare(b);
   if (a == b) return true;
-  const auto x = quantity(a);
-  const auto y = quantity(b);
-  return x && y && x->first == y->first &&
-         std::abs(x->second - y->second) <= 1e-9 * std::max(std::abs(x->second), std::abs(y->second));
+  const auto x = read_quantity(a);
+  const auto y = read_quantity(b);
+  return x && y && x->kind == y->kind && std::abs(x->value - y->value) <= 1e-9 * std::max(std::abs(x->value), std::abs(y->value));
 }
 
 bool matches(const CaseRecords& item, const CaseSelector& selector) {
