@@ -86,7 +86,15 @@ Status read_pipeline(const TomlValue& root, Experiment& out, const Places& place
   const TomlValue* table = root.find("pipeline");
   if (table == nullptr) return {};
   PipelineSpec pipeline;
-  SPILLWAY_TRY(read_table(root, "pipeline", schema::pipeline_section(), pipeline, places, {"stage"}));
+  SPILLWAY_TRY(read_table(root, "pipeline", schema::pipeline_section(), pipeline, places, {"host", "stage"}));
+  if (const TomlValue* hosts = table->find("host")) {
+    SPILLWAY_TRY(must_be_tables(*hosts, "pipeline.host", places));
+    for (const TomlValue& item : hosts->items) {
+      HostSpec host;
+      SPILLWAY_TRY(read_section(item, fmt::format("pipeline.host[{}]", pipeline.hosts.size() + 1), "pipeline.host[]", schema::host_section(), host, places));
+      pipeline.hosts.push_back(std::move(host));
+    }
+  }
   if (const TomlValue* stages = table->find("stage")) {
     SPILLWAY_TRY(must_be_tables(*stages, "pipeline.stage", places));
     for (const TomlValue& item : stages->items) {
@@ -356,6 +364,8 @@ nlohmann::ordered_json effective_json(const Experiment& e) {
   out["pipeline"] = nullptr;
   if (e.pipeline) {
     Json pipeline = write_section(schema::pipeline_section(), *e.pipeline);
+    pipeline["host"] = Json::array();
+    for (const HostSpec& host : e.pipeline->hosts) pipeline["host"].push_back(write_section(schema::host_section(), host));
     pipeline["stage"] = Json::array();
     for (const StageSpec& stage : e.pipeline->stages) pipeline["stage"].push_back(write_section(schema::stage_section(), stage));
     out["pipeline"] = std::move(pipeline);

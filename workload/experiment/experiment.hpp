@@ -73,17 +73,30 @@ struct JobSpec {
   int rwmixread = 50;
 };
 
+/// One machine of [pipeline]. Without any, there is one, the box itself.
+struct HostSpec {
+  std::string name;
+  int cpus = 4;
+  std::string scheduler = "eevdf";         ///< cfs (before 6.6) | eevdf
+  Duration slice{0};                       ///< EEVDF slice or CFS wake-up granularity; 0: the kernel's default
+};
+
 /// One stage of [pipeline].
 struct StageSpec {
   std::string name;
+  std::string host;                        ///< empty: the first one
   int threads = 1;                         ///< 0: inline in the caller
   Duration cpu_per_request{0};
   double cpu_ns_per_byte = 0;
   std::string lock;                        ///< name of a lock taken while serving; empty: none
   Duration lock_hold{0};                   ///< CPU time under the lock per request
-  bool queue = true;                       ///< handed over through a queue with a wake-up
+  Duration lock_spin{0};                   ///< how long a waiter spins before it sleeps
+  int pieces = 1;                          ///< wake-ups per request (a long message comes in packets)
+  Duration piece_gap{0};                   ///< time between pieces
   bool device = false;                     ///< this stage issues the request to the device
+  bool blocking = false;                   ///< its thread sleeps until the device is done
   bool link = false;                       ///< this stage sends over the link
+  int requests_per_thread = 0;             ///< one more thread per so many waiting requests; 0: all serve
 };
 
 /// [pipeline]: a closed loop of sources, stages, a link and a device.
@@ -97,8 +110,11 @@ struct PipelineSpec {
   Duration runtime{std::chrono::seconds{5}};
   BytesPerSec link_rate{0};                ///< 0: no link
   double bytes_on_link_per_byte = 1.0;     ///< 1.5 for a 4+2 dispersed volume
-  Duration scheduler_slice{0};             ///< 0: the box's default (EEVDF slice or CFS wake-up granularity)
-  bool close_fsync = false;                ///< the tail of close and fsync counts
+  Duration link_latency{std::chrono::microseconds{20}};
+  Duration scheduler_slice{0};             ///< of every host that gives none; 0: the kernel's default
+  BytesPerSec durable_rate{0};             ///< rate at which close and fsync make it durable; 0: when accepted
+  double variation = 0.5;                  ///< CPU times vary uniformly by this share of their mean
+  std::vector<HostSpec> hosts;
   std::vector<StageSpec> stages;
 };
 

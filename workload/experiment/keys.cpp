@@ -60,6 +60,7 @@ const std::vector<Entry>& registry() {
     add(out, "replay.", "[replay]", schema::replay_section());
     add(out, "job[].", "[[job]]", schema::job_section());
     add(out, "pipeline.", "[pipeline]", schema::pipeline_section());
+    add(out, "pipeline.host[].", "[[pipeline.host]]", schema::host_section());
     add(out, "pipeline.stage[].", "[[pipeline.stage]]", schema::stage_section());
     add(out, "memory.", "[memory]", schema::memory_section());
     add(out, "filesystem.", "[filesystem]", schema::filesystem_section());

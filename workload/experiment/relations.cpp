@@ -132,11 +132,20 @@ class Checker {
     if (p.requests == 0 && p.runtime.count() == 0) return refuse("pipeline", "the pipeline has neither requests nor runtime, so it would not end");
     std::set<std::string> names;
     bool link = false;
+    std::set<std::string> hosts;
+    for (std::size_t i = 0; i < p.hosts.size(); ++i) {
+      const std::string path = fmt::format("pipeline.host[{}]", i + 1);
+      if (p.hosts[i].name.empty()) return refuse(path, fmt::format("{} has no name", path));
+      if (!hosts.insert(p.hosts[i].name).second) return refuse(path + ".name", fmt::format("two pipeline hosts have the name \"{}\"", p.hosts[i].name));
+    }
     for (std::size_t i = 0; i < p.stages.size(); ++i) {
       const StageSpec& s = p.stages[i];
       const std::string path = fmt::format("pipeline.stage[{}]", i + 1);
       if (s.name.empty()) return refuse(path, fmt::format("{} has no name", path));
       if (!names.insert(s.name).second) return refuse(path + ".name", fmt::format("two pipeline stages have the name \"{}\"", s.name));
+      if (!s.host.empty() && !hosts.contains(s.host)) return refuse(path + ".host", fmt::format("pipeline stage \"{}\" runs on \"{}\", which no [[pipeline.host]] names", s.name, s.host));
+      if (s.blocking && !s.device) return refuse(path + ".blocking", fmt::format("pipeline stage \"{}\" is blocking but has no device to wait for; give device = true", s.name));
+      if (s.link && s.device) return refuse(path + ".link", fmt::format("pipeline stage \"{}\" has both link and device; make two stages of it", s.name));
       if (s.lock_hold.count() > 0 && s.lock.empty()) return refuse(path + ".lock_hold", fmt::format("pipeline stage \"{}\" has lock_hold = {} but no lock", s.name, time_text(s.lock_hold)));
       if (!s.lock.empty() && s.lock_hold.count() == 0) return refuse(path + ".lock", fmt::format("pipeline stage \"{}\" takes the lock \"{}\" for no time; give lock_hold", s.name, s.lock));
       if (s.link && p.link_rate.value() == 0) return refuse(path + ".link", fmt::format("pipeline stage \"{}\" sends over a link, but pipeline.link_rate is not given", s.name));

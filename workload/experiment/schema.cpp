@@ -133,8 +133,21 @@ const Section<PipelineSpec>& pipeline_section() {
       key("runtime", &P::runtime, "how long, when `requests` is 0", from(0)),
       key("link_rate", &P::link_rate, "rate of the link; 0B/s: no link", from(0)),
       key("bytes_on_link_per_byte", &P::bytes_on_link_per_byte, "bytes sent for each byte of a request (1.5 for 4+2)", real_between(0, 100)),
-      key("scheduler_slice", &P::scheduler_slice, "scheduler slice or wake-up granularity; 0s: the box's", from(0)),
-      key("close_fsync", &P::close_fsync, "the tail of close and fsync counts"),
+      key("link_latency", &P::link_latency, "time that a request spends on the link besides its bytes", from(0)),
+      key("scheduler_slice", &P::scheduler_slice, "scheduler slice or wake-up granularity of every host that gives none; 0s: the kernel's", from(0)),
+      key("durable_rate", &P::durable_rate, "rate at which close and fsync make it durable; 0B/s: when accepted", from(0)),
+      key("variation", &P::variation, "CPU times vary uniformly by this share of their mean", real_between(0, 0.99)),
+  };
+  return section;
+}
+
+const Section<HostSpec>& host_section() {
+  using H = HostSpec;
+  static const Section<H> section = {
+      key("name", &H::name, "its name, unique"),
+      key("cpus", &H::cpus, "its CPUs", between(1, 4096)),
+      key("scheduler", &H::scheduler, "cfs (before 6.6) or eevdf", one_of({"cfs", "eevdf"})),
+      key("slice", &H::slice, "EEVDF slice or CFS wake-up granularity; 0s: the kernel's default", from(0)),
   };
   return section;
 }
@@ -143,14 +156,19 @@ const Section<StageSpec>& stage_section() {
   using S = StageSpec;
   static const Section<S> section = {
       key("name", &S::name, "its name, unique"),
+      key("host", &S::host, "the [[pipeline.host]] on which it runs; empty: the first"),
       key("threads", &S::threads, "threads that serve it; 0: inline in the caller", between(0, 100'000)),
       key("cpu_per_request", &S::cpu_per_request, "CPU time for a request", from(0)),
       key("cpu_ns_per_byte", &S::cpu_ns_per_byte, "CPU time for each byte, in ns", real_between(0, 1e6)),
       key("lock", &S::lock, "name of the lock taken while serving; empty: none"),
       key("lock_hold", &S::lock_hold, "CPU time under the lock for a request", from(0)),
-      key("queue", &S::queue, "requests are handed over through a queue with a wake-up"),
+      key("lock_spin", &S::lock_spin, "how long a waiter spins before it sleeps", from(0)),
+      key("pieces", &S::pieces, "wake-ups for each request (a long message comes in packets)", between(1, 100'000)),
+      key("piece_gap", &S::piece_gap, "time between pieces", from(0)),
       key("device", &S::device, "this stage issues the request to the device"),
+      key("blocking", &S::blocking, "with device: its thread sleeps until the device is done"),
       key("link", &S::link, "this stage sends over the link"),
+      key("requests_per_thread", &S::requests_per_thread, "one more thread for each so many waiting requests; 0: all serve", between(0, 1'000'000)),
   };
   return section;
 }

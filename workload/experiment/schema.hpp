@@ -11,6 +11,7 @@ const Section<ArchiveSpec>& archive_section();
 const Section<ReplaySpec>& replay_section();
 const Section<JobSpec>& job_section();           ///< [[job]]
 const Section<PipelineSpec>& pipeline_section();
+const Section<HostSpec>& host_section();         ///< [[pipeline.host]]
 const Section<StageSpec>& stage_section();       ///< [[pipeline.stage]]
 const Section<MemorySpec>& memory_section();
 const Section<FilesystemSpec>& filesystem_section();

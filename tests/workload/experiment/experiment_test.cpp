@@ -76,7 +76,12 @@ requests = 1000
 link_rate = "10Gbit/s"
 bytes_on_link_per_byte = 1.5
 scheduler_slice = "15ms"
-close_fsync = true
+durable_rate = "600MB/s"
+
+[[pipeline.host]]
+name = "client"
+cpus = 12
+scheduler = "cfs"
 [[pipeline.stage]]
 name = "fuse"
 threads = 2
@@ -84,7 +89,7 @@ cpu_per_request = "12us"
 cpu_ns_per_byte = 0.25
 lock = "table"
 lock_hold = "700ns"
-queue = false
+pieces = 4
 [[pipeline.stage]]
 name = "net"
 link = true
