@@ -227,7 +227,7 @@ TEST_CASE("experiment: every section is read", "[workload][experiment]") {
   CHECK(e.pipeline->link_rate == BytesPerSec{1'250'000'000});
   REQUIRE(e.pipeline->stages.size() == 2);
   CHECK(e.pipeline->stages[0].lock_hold == std::chrono::nanoseconds{700});
-  CHECK_FALSE(e.pipeline->stages[0].queue);
+  CHECK(e.pipeline->stages[0].pieces == 4);
   CHECK(e.memory.dirty_bytes == Bytes{500'000'000});
   CHECK(e.memory.dirty_writeback == Duration{0});
   CHECK(e.filesystem.reflink == false);
