@@ -121,8 +121,15 @@ void SimpleXfs::add_to_checkpoint(Inode* inode, std::int64_t bytes) {
     checkpoint_bytes_ += kLogAgain;
     return;
   }
-  if (inode) inode->fs.logged_in = checkpoint_number_;
-  ++checkpoint_inodes_;
+  if (inode) {
+    // Logged again, it moves forward: what it pinned in the log is free once everything before it has moved too.
+    if (const std::uint32_t old = inode->fs.logged_in; old >= first_in_log_ && old != 0) {
+      --in_log_[old - first_in_log_].inodes;
+      move_tail();
+    }
+    inode->fs.logged_in = checkpoint_number_;
+    ++checkpoint_inodes_;
+  }
   checkpoint_bytes_ += bytes;
 }
 
@@ -158,13 +165,22 @@ void SimpleXfs::submit_meta(Bytes size, bool barrier) {
   }
 }
 
+void SimpleXfs::move_tail() {
+  while (!in_log_.empty() && in_log_.front().inodes == 0 && !in_log_.front().being_pushed) {
+    log_used_ -= in_log_.front().bytes;
+    in_log_.pop_front();
+    ++first_in_log_;
+  }
+}
+
 void SimpleXfs::write_checkpoint() {
   if (checkpoint_bytes_ == 0) return;
   ++out_.checkpoints;
+  if (in_log_.empty()) first_in_log_ = checkpoint_number_;
   ++checkpoint_number_;
   out_.log_written += Bytes{checkpoint_bytes_};
   log_used_ += checkpoint_bytes_;
-  in_log_.push_back({checkpoint_bytes_, checkpoint_inodes_});
+  in_log_.push_back({checkpoint_bytes_, checkpoint_inodes_, false});
   submit_meta(Bytes{(checkpoint_bytes_ + 511) / 512 * 512}, device_.volatile_cache());
   checkpoint_bytes_ = 0;
   checkpoint_inodes_ = 0;
@@ -172,18 +188,27 @@ void SimpleXfs::write_checkpoint() {
 
 /// Writes back what the oldest `log_bytes` of the log pin. The log's tail moves when that is on disk.
 Task<> SimpleXfs::push_inodes(std::int64_t log_bytes) {
-  std::int64_t freed = 0, inodes = 0;
-  while (!in_log_.empty() && freed < log_bytes) {
-    freed += in_log_.front().bytes;
-    inodes += in_log_.front().inodes;
-    in_log_.pop_front();
+  std::int64_t covered = 0, inodes = 0;
+  std::uint32_t last = 0;
+  for (std::size_t i = 0; i < in_log_.size() && covered < log_bytes; ++i) {
+    Written& checkpoint = in_log_[i];
+    covered += checkpoint.bytes;
+    last = first_in_log_ + static_cast<std::uint32_t>(i);
+    if (checkpoint.being_pushed) continue;
+    checkpoint.being_pushed = true;
+    inodes += checkpoint.inodes;
   }
-  if (freed == 0) co_return;
+  if (covered == 0) co_return;
   const Bytes size{(inodes * kInodeBytes + 16383) / 16384 * 16384};
   out_.inode_written += size;
   submit_meta(size, false);
   while (meta_in_flight_ > 0) co_await log_waiters_.wait();
-  log_used_ -= freed;
+  while (!in_log_.empty() && first_in_log_ <= last) {
+    log_used_ -= in_log_.front().bytes;
+    in_log_.pop_front();
+    ++first_in_log_;
+  }
+  move_tail();
   log_waiters_.wake_all();
 }
 

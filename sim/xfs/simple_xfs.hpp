@@ -58,6 +58,7 @@ class SimpleXfs final : public FileSystem, private BioOwner {
   void add_to_checkpoint(Inode* inode, std::int64_t bytes);
   Task<> push_inodes(std::int64_t log_bytes);
   void write_checkpoint();
+  void move_tail();
   void submit_meta(Bytes size, bool barrier);
   void allocate(Inode& inode, std::int64_t first_page, std::int64_t pages);
 
@@ -93,9 +94,11 @@ class SimpleXfs final : public FileSystem, private BioOwner {
   std::uint32_t checkpoint_number_ = 1;
   struct Written {                         ///< a checkpoint in the log
     std::int64_t bytes = 0;
-    std::int64_t inodes = 0;               ///< first logged in it and not since
+    std::int64_t inodes = 0;               ///< whose newest copy is in it
+    bool being_pushed = false;
   };
   std::deque<Written> in_log_;
+  std::uint32_t first_in_log_ = 1;         ///< number of the oldest checkpoint in it
   std::int64_t checkpoint_inodes_ = 0;
   std::int64_t meta_in_flight_ = 0;
   WaitQueue log_waiters_;
