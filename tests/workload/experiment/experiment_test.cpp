@@ -93,7 +93,10 @@ pieces = 4
 [[pipeline.stage]]
 name = "net"
 link = true
+[[pipeline.stage]]
+name = "disk"
 device = true
+blocking = true
 [memory]
 ram = "64GiB"
 dirty_bytes = "1GB"
@@ -225,7 +228,8 @@ TEST_CASE("experiment: every section is read", "[workload][experiment]") {
   CHECK(e.jobs[1].after == "dd");
   REQUIRE(e.pipeline);
   CHECK(e.pipeline->link_rate == BytesPerSec{1'250'000'000});
-  REQUIRE(e.pipeline->stages.size() == 2);
+  REQUIRE(e.pipeline->stages.size() == 3);
+  CHECK(e.pipeline->hosts.at(0).cpus == 12);
   CHECK(e.pipeline->stages[0].lock_hold == std::chrono::nanoseconds{700});
   CHECK(e.pipeline->stages[0].pieces == 4);
   CHECK(e.memory.dirty_bytes == Bytes{500'000'000});
