@@ -1,5 +1,7 @@
 #include "sim/device/presets.hpp"
 
+#include <algorithm>
+
 namespace spillway::sim::device {
 
 using std::chrono::microseconds;
@@ -223,6 +225,25 @@ DeviceSpec limited(BytesPerSec rate, DeviceSpec below) {
   spec.name = "limit over " + below.name;
   spec.limit.rate = rate;
   spec.members.push_back(std::move(below));
+  return spec;
+}
+
+DeviceSpec scaled_to(DeviceSpec spec, Bytes size) {
+  constexpr std::int64_t kSmallest = 16 * kMiB;
+  const Bytes whole{std::max(kSmallest, (size.value() + 4095) / 4096 * 4096)};
+  spec.hdd.capacity = spec.ssd.capacity = spec.limit.capacity = whole;
+  const int count = spec.disks > 0 ? spec.disks : static_cast<int>(spec.members.size());
+  if (count == 0) return spec;
+  std::int64_t share = whole.value();
+  if (spec.model == Model::raid) {
+    int data = count;
+    if (spec.raid.level == RaidLevel::raid5) data = count - 1;
+    if (spec.raid.level == RaidLevel::raid6) data = count - 2;
+    share = share / std::max(1, data) + 1;
+    if (spec.raid.level == RaidLevel::raid10) share *= spec.raid.copies;
+    share = (share / spec.raid.chunk.value() + 2) * spec.raid.chunk.value();  // whole chunks, and one for rounding
+  }
+  for (DeviceSpec& member : spec.members) member = scaled_to(std::move(member), Bytes{share});
   return spec;
 }
 

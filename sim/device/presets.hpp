@@ -27,6 +27,11 @@ DeviceSpec behind_write_cache(Bytes size, DeviceSpec below);
 DeviceSpec limited(BytesPerSec rate, Bytes capacity);
 DeviceSpec limited(BytesPerSec rate, DeviceSpec below);
 
+/// The same device with its disks' capacities changed so that the whole holds at least `size` (and little more). Seek
+/// times stay: a disk of a few GB whose arm still swings as far in time, so that a small file system spread over it seeks
+/// like a large one.
+DeviceSpec scaled_to(DeviceSpec spec, Bytes size);
+
 /// Every preset by name, for `[device] model = "..."` and for messages that list what there is.
 struct Preset {
   std::string_view name;

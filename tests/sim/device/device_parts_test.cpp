@@ -4,6 +4,7 @@
 #include "sim/device/extent_cache.hpp"
 #include "sim/device/hdd_geometry.hpp"
 #include "sim/device/parity_plan.hpp"
+#include "sim/device/presets.hpp"
 #include "sim/device/stripe_map.hpp"
 #include "tests/sim/device/drive.hpp"
 
@@ -177,6 +178,19 @@ TEST_CASE("disk geometry: the mean seek of uniform requests is the average seek 
   CHECK(sum / kTrials * 1e3 == Approx(8.2).epsilon(0.05));
   CHECK(to_seconds(geometry.seek(geometry.tracks() / 3, false)) == Approx(8.2e-3).epsilon(1e-4));
   CHECK(geometry.seek(1, true) == params.write_seek_track);
+}
+
+TEST_CASE("device spec: scaled to a size it holds that size and little more", "[sim][device]") {
+  for (const int disks : {4, 5, 7, 12}) {
+    for (const auto level : {RaidLevel::linear, RaidLevel::raid0, RaidLevel::raid10, RaidLevel::raid5, RaidLevel::raid6}) {
+      const Bytes size{2 * kGiB + 4096};
+      const auto spec = scaled_to(behind_write_cache(Bytes{64 * kMiB}, raid(level, disks, Bytes{64 * kKiB}, hdd_7200_4tb())), size);
+      const Bytes got = to_bytes(made(spec)->capacity());
+      CAPTURE(spec.name);
+      CHECK(got >= size);
+      CHECK(got < size + Bytes{16 * kMiB});
+    }
+  }
 }
 
 TEST_CASE("device spec: what makes no sense is refused with the device's name", "[sim][device]") {
