@@ -108,7 +108,7 @@ sim::device::DeviceSpec array(Bytes size) {
 
 }  // namespace
 
-TEST_CASE("modeled disk: one disk's random reads take seek and rotation, in real time", "[real][modeled_disk][.box]") {
+TEST_CASE("modeled disk: one disk's random reads take seek and rotation, in real time", "[real][modeled_disk][box]") {
   if (const auto why = obstacle(false)) return test::skip(*why);
   const ScratchDirectory scratch;
   auto spec = sim::device::scaled_to(sim::device::hdd_7200_4tb(), Bytes{256 * kMiB});
@@ -142,7 +142,7 @@ TEST_CASE("modeled disk: one disk's random reads take seek and rotation, in real
   CHECK(access((scratch.path + "/disk").c_str(), F_OK) != 0);  // nothing is left behind
 }
 
-TEST_CASE("modeled disk: XFS on a loop on twelve modeled disks keeps its data, and all comes down", "[real][modeled_disk][.box]") {
+TEST_CASE("modeled disk: XFS on a loop on twelve modeled disks keeps its data, and all comes down", "[real][modeled_disk][box]") {
   if (const auto why = obstacle(true)) return test::skip(*why);
   for (const bool in_file : {false, true}) {
     CAPTURE(in_file);
@@ -201,7 +201,7 @@ TEST_CASE("modeled disk: XFS on a loop on twelve modeled disks keeps its data, a
   }
 }
 
-TEST_CASE("modeled disk: the server's death hangs nothing, and everything can be taken down within 10 s", "[real][modeled_disk][.box]") {
+TEST_CASE("modeled disk: the server's death hangs nothing, and everything can be taken down within 10 s", "[real][modeled_disk][box]") {
   if (const auto why = obstacle(true)) return test::skip(*why);
   const ScratchDirectory scratch;
   const Bytes size{512 * kMiB};
@@ -224,7 +224,7 @@ TEST_CASE("modeled disk: the server's death hangs nothing, and everything can be
   CHECK(stat((scratch.path + "/disk").c_str(), &st) != 0);
 }
 
-TEST_CASE("modeled disk: a caller that dies leaves a server that one unmount ends", "[real][modeled_disk][.box]") {
+TEST_CASE("modeled disk: a caller that dies leaves a server that one unmount ends", "[real][modeled_disk][box]") {
   if (const auto why = obstacle(false)) return test::skip(*why);
   const ScratchDirectory scratch;
   int report[2];

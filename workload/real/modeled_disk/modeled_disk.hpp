@@ -26,16 +26,16 @@
 namespace spillway::real {
 
 struct ModeledDiskOptions {
-  sim::device::DeviceSpec spec;
+  sim::device::DeviceSpec spec{};
   std::uint64_t seed = 1;
   /// Size of the file; at most the model's capacity, and a multiple of 4096. 0: the model's capacity.
   Bytes size{0};
   /// Where to mount; made if it is not there, and then removed by stop().
-  std::string directory;
+  std::string directory{};
   /// Sparse file for the data (made, and removed by the server at once, so that it is gone with it). Empty: memory.
-  std::string data_file;
+  std::string data_file{};
   /// Where the report goes. Empty: `directory` + ".json", beside the mount.
-  std::string report_path;
+  std::string report_path{};
   /// Requests that the kernel keeps outstanding (FUSE max_background). 0: what the model says, at most 128.
   int queue_depth = 0;
 };

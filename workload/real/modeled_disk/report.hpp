@@ -10,15 +10,15 @@
 namespace spillway::real {
 
 struct ModeledDiskReport {
-  std::string device;
+  std::string device{};
   std::uint64_t seed = 0;
   Bytes size{0};
   Duration elapsed{0};
   BytesPerSec sequential_write_rate{0};
-  sim::device::Counters counters;
-  ServiceTimes requested;  ///< what the model said
-  ServiceTimes delivered;  ///< from receiving a request to having answered it
-  ServiceTimes late;       ///< delivered less requested, per request
+  sim::device::Counters counters{};
+  ServiceTimes requested{};  ///< what the model said
+  ServiceTimes delivered{};  ///< from receiving a request to having answered it
+  ServiceTimes late{};       ///< delivered less requested, per request
 };
 
 std::string to_json(const ModeledDiskReport& report);
