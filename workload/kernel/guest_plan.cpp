@@ -37,7 +37,6 @@ std::string to_text(const GuestPlan& plan) {
   line("mount_point", plan.mount_point);
   line("device", plan.device);
   line("limited_device", plan.limited_device);
-  line("bdi", plan.bdi);
   line("untars", plan.untars);
   line("at_once", plan.at_once);
   line("write_bytes", plan.write_bytes);
@@ -91,8 +90,6 @@ std::optional<GuestPlan> plan_from_text(std::string_view text, std::string* bad_
       plan.device = rest;
     } else if (key == "limited_device") {
       plan.limited_device = rest;
-    } else if (key == "bdi") {
-      plan.bdi = rest;
     } else if (key == "before") {
       plan.before.emplace_back(rest);
     } else if (key == "after") {

@@ -36,7 +36,7 @@ struct GuestPlan {
   std::string mount_point = "/mnt";   ///< file system under test
   std::string device;                 ///< block device of the file system, "loop1"
   std::string limited_device;         ///< the one that carries the limit, for device statistics
-  std::string bdi;                    ///< "7:1": folder in debugfs bdi/
+  std::string bdi;                    ///< "7:1"; filled in by the guest, which knows its numbers
   int untars = 1;
   int at_once = 1;
   std::int64_t write_bytes = 10240;   ///< bytes of a write call: a tar record; 0 writes a file at once (up to 1 MiB)

@@ -266,7 +266,11 @@ Result<GuestResults> read_guest_results(const std::filesystem::path& folder, con
   }
   GuestResults results;
   auto& record = results.record;
-  results.trace = parse_trace(read_text(folder / "trace"), plan.bdi);
+  std::string bdi;
+  each_line(text, [&bdi](std::string_view line) {
+    if (line.starts_with("bdi ")) bdi = line.substr(4);
+  });
+  results.trace = parse_trace(read_text(folder / "trace"), bdi);
 
   double failures = 0;
   struct Span { std::string name; double start, end; };

@@ -52,7 +52,7 @@ Status check_supported(const Case& item, const GuestOptions& options) {
     return no(fmt::format("device.model = \"{}\": behind a loop this box takes rate and IOPS limits only (device.model = \"limit\").",
                           experiment.device.model));
   }
-  if (experiment.device.read_rate.value() > 0) return no("device.read_rate: this box limits writes only.");
+  if (options.disk == Disk::loop && experiment.device.read_rate.value() > 0) return no("device.read_rate: this box limits writes only.");
   return {};
 }
 
@@ -94,6 +94,7 @@ Result<GuestSetup> translate(const Case& item, const Catalogue& catalogue, const
   };
   setup.expire_cs = centiseconds(memory.dirty_expire, setup.expire_cs);
   setup.writeback_cs = centiseconds(memory.dirty_writeback, setup.writeback_cs);
+  // A virtual disk is as fast as its model; blk-throttle is for the loop.
   setup.foreign_history = experiment.box.completion_share.value_or(0) >= 1 || !experiment.target.cold ? Bytes{0} : kForeignHistory;
   // The page cache of all untars twice: as files and as blocks of the disk, which is memory too.
   setup.memory = written * (options.disk == Disk::loop ? 2 : 1) + Bytes{setup.dirty_bytes} + kGuestSpare;
@@ -118,7 +119,6 @@ Result<GuestSetup> translate(const Case& item, const Catalogue& catalogue, const
   const bool stacked = options.disk == Disk::loop && setup.bounded;
   plan.limited_device = options.disk == Disk::virtio ? "vda" : "loop0";
   plan.device = options.disk == Disk::virtio ? "vda" : (stacked ? "loop1" : "loop0");
-  plan.bdi = options.disk == Disk::virtio ? "254:0" : (stacked ? "7:1" : "7:0");
   plan.untars = replay.untars;
   plan.at_once = replay.at_once;
   plan.write_bytes = replay.engine == "posix" || replay.engine == "uring" ? 0 : 10240;

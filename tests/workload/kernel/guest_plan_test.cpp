@@ -8,7 +8,6 @@ TEST_CASE("kernel guest plan: what the box writes is what the guest reads", "[wo
   GuestPlan plan;
   plan.device = "loop1";
   plan.limited_device = "loop0";
-  plan.bdi = "7:1";
   plan.untars = 3;
   plan.at_once = 2;
   plan.write_bytes = 0;

@@ -69,7 +69,7 @@ TEST_CASE("kernel results: times count from the first untar, and the parts of an
       "untar 2 73 1200000000 3200000000 0 5 6 700 0 0 10 1000 100000000 30000000 150 0 -\n"
       "untar 1 72 1000000000 1200000000 0 1 2 800 0 0 10 1000 180000000 0 0 0 -\n"
       "phase sync 3200000000 4200000000 0\n"
-      "t0 1000000000\nfailures 0\ndone\n");
+      "bdi 7:0\nt0 1000000000\nfailures 0\ndone\n");
   put("samples.csv",
       "t_ns,nr_dirty,nr_writeback,threshold,background,reclaimable_kb,write_sectors,write_ios,busy_ms,untar\n"
       "1000000000,0,0,1000,500,0,100,10,0,1\n"
@@ -80,7 +80,6 @@ TEST_CASE("kernel results: times count from the first untar, and the parts of an
       "kworker/0:1+xfs-conv/loop0\t2\t40\t1\t0\tR 0\t2\n");
   put("trace", kTrace);
   GuestPlan plan;
-  plan.bdi = "7:0";
   plan.costs.file_ns = 1;
   const auto results = read_guest_results(folder, plan);
   REQUIRE(results);

@@ -47,7 +47,8 @@ TEST_CASE("kernel setup: limits, geometry and rate reach the guest's script", "[
   // Bounded: the limit stands on the lower loop, the file system on the upper.
   CHECK(script.find("loop /dev/loop1 /dev/loop0 direct") != std::string::npos);
   CHECK(script.find("echo '7:0 41943040'") != std::string::npos);
-  CHECK(setup->plan.bdi == "7:1");
+  CHECK(setup->plan.device == "loop1");
+  CHECK(setup->plan.limited_device == "loop0");
   CHECK(setup->plan.entries.size() == 3);
   CHECK(setup->plan.costs.file_ns > 0);
   // Files, their blocks and the limit fit.
@@ -60,7 +61,7 @@ TEST_CASE("kernel setup: an unlimited queue takes one loop", "[workload][kernel]
   const auto setup = translate(item, two_files(), {});
   REQUIRE(setup);
   CHECK(init_script(*setup).find("/dev/loop1 ") == std::string::npos);
-  CHECK(setup->plan.bdi == "7:0");
+  CHECK(setup->plan.device == "loop0");
 }
 
 TEST_CASE("kernel setup: what the box cannot do is refused as unsupported, by name", "[workload][kernel]") {

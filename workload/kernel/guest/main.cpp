@@ -70,7 +70,16 @@ void untar_child(const GuestPlan& plan, int number, Cores& cores, const std::str
   _exit(counts.error == 0 ? 0 : 1);
 }
 
-int run(const GuestPlan& plan, const std::string& out) {
+// "7:1" of a block device: its folder in debugfs bdi/ and its name in trace events. Only the guest knows the number.
+std::string bdi_of(const std::string& device) {
+  std::ifstream file("/sys/block/" + device + "/dev");
+  std::string number;
+  std::getline(file, number);
+  return number;
+}
+
+int run(GuestPlan plan, const std::string& out) {
+  plan.bdi = bdi_of(plan.device);
   Cores* cores = make_cores(plan.cpus);
   Progress* progress = make_progress();
   std::FILE* results = std::fopen((out + "/results.txt").c_str(), "w");
@@ -153,7 +162,7 @@ int run(const GuestPlan& plan, const std::string& out) {
   progress->stop = true;
   int status = 0;
   waitpid(watcher, &status, 0);
-  std::fprintf(results, "t0 %lld\nfailures %d\ndone\n", static_cast<long long>(progress->t0_ns.load()), failures);
+  std::fprintf(results, "bdi %s\nt0 %lld\nfailures %d\ndone\n", plan.bdi.c_str(), static_cast<long long>(progress->t0_ns.load()), failures);
   std::fclose(results);
   return failures == 0 ? 0 : 1;
 }
