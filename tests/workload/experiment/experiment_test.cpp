@@ -77,6 +77,8 @@ link_rate = "10Gbit/s"
 bytes_on_link_per_byte = 1.5
 scheduler_slice = "15ms"
 durable_rate = "600MB/s"
+link_latency = "55us"
+variation = 0.25
 
 [[pipeline.host]]
 name = "client"
