@@ -15,6 +15,7 @@
 #include "workload/extract/libarchive_reader.hpp"
 #include "workload/extract/posix_sink.hpp"
 #include "workload/extract/single_writer.hpp"
+#include "workload/extract/tar_reader.hpp"
 #include "workload/extract/thread_cpu.hpp"
 #include "workload/extract/tree_writer.hpp"
 
@@ -71,6 +72,26 @@ mode_t current_umask() {
   return value;
 }
 
+struct OpenedReader {
+  std::unique_ptr<EntryReader> reader;
+  ByteSource* source = nullptr;
+};
+
+/// Our own walk for what is a tar, libarchive for everything else.
+Result<OpenedReader> open_reader(const std::filesystem::path& archive, const ExtractOptions& options) {
+  TarOpenOptions tar;
+  tar.limits = options.limits;
+  tar.concatenated = options.concatenated;
+  tar.drop_behind = options.drop_behind;
+  tar.buffer_bytes = options.buffer_bytes;
+  if (options.writers > 1)
+    tar.chunks = static_cast<std::size_t>(std::max<std::int64_t>(4, options.buffer_bytes.value() / static_cast<std::int64_t>(kWindowBytes)));
+  SPILLWAY_ASSIGN(OpenedTar opened, open_tar(archive, tar));
+  if (opened.reader) return OpenedReader{std::move(opened.reader), opened.source};
+  SPILLWAY_ASSIGN(std::unique_ptr<LibarchiveReader> other, LibarchiveReader::open(archive, options.concatenated));
+  return OpenedReader{std::move(other), nullptr};
+}
+
 }  // namespace
 
 Result<ExtractReport> extract(const std::filesystem::path& archive, const std::filesystem::path& target_dir,
@@ -104,15 +125,17 @@ Result<ExtractReport> extract(const std::filesystem::path& archive, const std::f
     } else {
       own_umask();
       const Utf8Names utf8;
-      auto reader = LibarchiveReader::open(archive, options.concatenated);
-      if (!reader) {
-        complete = std::unexpected(reader.error());
+      auto opened = open_reader(archive, options);
+      if (!opened) {
+        complete = std::unexpected(opened.error());
       } else {
         PosixSink sink({.drop_behind = options.drop_behind});
         TreeWriter writer(target, options, sink, tally);
-        complete = extract_with_one_writer(**reader, writer, options, tally);
-        report.trailing = (*reader)->trailing();
+        complete = extract_with_one_writer(*opened->reader, writer, options, tally);
+        report.trailing = opened->reader->trailing();
         writer.set_directories(std::move(tally.directories));
+        if (opened->source != nullptr)
+          if (auto cpu = opened->source->finish()) report.threads.push_back(std::move(*cpu));
       }
     }
     report.threads.push_back(clock.read("writer 1"));
