@@ -17,9 +17,9 @@ class DataSink {
  public:
   virtual ~DataSink() = default;
 
-  /// The file that the next writes go to. `direct`: aligned parts bypass the page cache. The descriptor stays the
-  /// caller's and must live until finish().
-  virtual void begin(int fd, bool direct) = 0;
+  /// The file that the next writes go to. `direct`: aligned parts bypass the page cache. `size`: what the file's
+  /// size will be; it may be set at once. The descriptor stays the caller's and must live until finish().
+  virtual void begin(int fd, bool direct, std::int64_t size) = 0;
 
   /// Bytes at an offset; offsets ascend within a file. The memory may be reused when it returns.
   [[nodiscard]] virtual Status write(std::span<const std::byte> bytes, std::int64_t offset) = 0;

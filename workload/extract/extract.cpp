@@ -9,15 +9,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <thread>
 
 #include "workload/extract/libarchive_engine.hpp"
 #include "workload/extract/libarchive_reader.hpp"
+#include "workload/extract/pipeline.hpp"
 #include "workload/extract/posix_sink.hpp"
 #include "workload/extract/single_writer.hpp"
 #include "workload/extract/tar_reader.hpp"
 #include "workload/extract/thread_cpu.hpp"
 #include "workload/extract/tree_writer.hpp"
+#include "workload/extract/uring_sink.hpp"
 
 namespace spillway::extract {
 namespace {
@@ -48,6 +51,8 @@ void into_report(Tally& tally, ExtractReport& report) {
   report.direct_bytes += counts.direct_bytes;
   report.warning_count += counts.warning_count;
   report.error_count += counts.error_count;
+  report.collision_count += counts.collision_count;
+  for (std::string& path : counts.collisions) report.collisions.push_back(std::move(path));
 }
 
 /// Messages of several tallies in the archive's order, the first 100.
@@ -92,6 +97,17 @@ Result<OpenedReader> open_reader(const std::filesystem::path& archive, const Ext
   return OpenedReader{std::move(other), nullptr};
 }
 
+/// When nobody writes any more: directory attributes of all writers together.
+void set_directories(const Target& target, const ExtractOptions& options, std::vector<Tally>& tallies) {
+  std::vector<DirectoryAttributes> all;
+  for (Tally& tally : tallies)
+    std::move(tally.directories.begin(), tally.directories.end(), std::back_inserter(all));
+  Tally& tally = tallies.emplace_back();
+  PosixSink unused({});
+  TreeWriter writer(target, options, unused, tally);
+  writer.set_directories(std::move(all));
+}
+
 }  // namespace
 
 Result<ExtractReport> extract(const std::filesystem::path& archive, const std::filesystem::path& target_dir,
@@ -110,7 +126,17 @@ Result<ExtractReport> extract(const std::filesystem::path& archive, const std::f
 
   ExtractReport report;
   report.engine = options.engine;
-  Tally tally;
+  report.writers = options.writers;
+  SinkFactory make_sink = [&options] { return std::make_unique<PosixSink>(DataSinkOptions{.drop_behind = options.drop_behind}); };
+  if (options.engine == Engine::uring) {
+    if (auto refusal = uring_refusal()) {
+      report.engine = Engine::posix;
+      report.fell_back = std::move(*refusal);
+    } else {
+      make_sink = [&options] { return make_uring_sink({.drop_behind = options.drop_behind}); };
+    }
+  }
+  std::vector<Tally> tallies;
   Result<bool> complete = false;
   Target target;
   target.fd = target_fd.get();
@@ -120,8 +146,9 @@ Result<ExtractReport> extract(const std::filesystem::path& archive, const std::f
 
   std::thread worker([&] {
     const ThreadClock clock;
+    std::string role = options.writers == 1 ? "reader and writer" : "reader";
     if (options.engine == Engine::libarchive) {
-      complete = extract_with_libarchive(archive, target_dir, options, tally);
+      complete = extract_with_libarchive(archive, target_dir, options, tallies.emplace_back());
     } else {
       own_umask();
       const Utf8Names utf8;
@@ -129,24 +156,41 @@ Result<ExtractReport> extract(const std::filesystem::path& archive, const std::f
       if (!opened) {
         complete = std::unexpected(opened.error());
       } else {
-        PosixSink sink({.drop_behind = options.drop_behind});
-        TreeWriter writer(target, options, sink, tally);
-        complete = extract_with_one_writer(*opened->reader, writer, options, tally);
+        if (options.writers == 1) {
+          Tally& tally = tallies.emplace_back();
+          const std::unique_ptr<DataSink> sink = make_sink();
+          TreeWriter writer(target, options, *sink, tally);
+          complete = extract_with_one_writer(*opened->reader, writer, options, tally);
+        } else {
+          PipelineResult result = run_pipeline(*opened->reader, opened->source, target, options, make_sink);
+          complete = result.complete;
+          tallies = std::move(result.tallies);
+          report.threads = std::move(result.threads);
+        }
+        set_directories(target, options, tallies);
         report.trailing = opened->reader->trailing();
-        writer.set_directories(std::move(tally.directories));
         if (opened->source != nullptr)
           if (auto cpu = opened->source->finish()) report.threads.push_back(std::move(*cpu));
       }
     }
-    report.threads.push_back(clock.read("writer 1"));
+    report.threads.push_back(clock.read(std::move(role)));
   });
   worker.join();
   if (!complete) return std::unexpected(complete.error());
   report.archive_complete = *complete;
-  into_report(tally, report);
-  messages_into(std::move(tally.warnings), report.warnings);
-  messages_into(std::move(tally.errors), report.errors);
-  for (auto& [index, partial] : tally.partial_files) report.partial_files.push_back(std::move(partial));
+  std::vector<Tally::Noted> warnings;
+  std::vector<Tally::Noted> errors;
+  std::vector<std::pair<std::int64_t, PartialFile>> partial;
+  for (Tally& tally : tallies) {
+    into_report(tally, report);
+    std::move(tally.warnings.begin(), tally.warnings.end(), std::back_inserter(warnings));
+    std::move(tally.errors.begin(), tally.errors.end(), std::back_inserter(errors));
+    std::move(tally.partial_files.begin(), tally.partial_files.end(), std::back_inserter(partial));
+  }
+  messages_into(std::move(warnings), report.warnings);
+  messages_into(std::move(errors), report.errors);
+  std::sort(partial.begin(), partial.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (auto& [index, file_left] : partial) report.partial_files.push_back(std::move(file_left));
   return report;
 }
 

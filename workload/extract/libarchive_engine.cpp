@@ -76,6 +76,7 @@ Result<bool> extract_with_libarchive(const std::filesystem::path& archive_path, 
       tally.error(entry.index, {entry.name, verdict.refusal, 0});
       continue;
     }
+    if (verdict.first_absolute) tally.warn(entry.index, {entry.name, std::string(kSlashRemoved), 0});
     if (verdict.name->path.empty() && entry.type != EntryType::directory) {
       tally.error(entry.index, {entry.name, "It has the target directory's own name; it was not extracted.", 0});
       continue;

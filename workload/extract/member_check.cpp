@@ -34,6 +34,8 @@ MemberCheck::Verdict MemberCheck::check(const Entry& entry) {
                                   limits_.depth);
     return verdict;
   }
+  verdict.first_absolute = name->was_absolute && !slash_removed_;
+  slash_removed_ = slash_removed_ || name->was_absolute;
   verdict.name = std::move(*name);
   return verdict;
 }

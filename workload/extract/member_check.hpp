@@ -18,6 +18,7 @@ class MemberCheck {
   struct Verdict {
     std::optional<CleanName> name;  ///< set: extract it under this name
     std::string refusal;            ///< else: why this member is left out
+    bool first_absolute = false;    ///< the first member whose leading "/" was removed
     std::string stop;               ///< not empty: a limit was reached, nothing further is extracted
   };
   [[nodiscard]] Verdict check(const Entry& entry);
@@ -26,6 +27,9 @@ class MemberCheck {
   Limits limits_;
   std::int64_t entries_ = 0;
   std::int64_t bytes_ = 0;
+  bool slash_removed_ = false;
 };
+
+inline constexpr std::string_view kSlashRemoved = "The leading \"/\" of member names is removed.";
 
 }  // namespace spillway::extract

@@ -37,7 +37,7 @@ AlignedBuffer make_aligned_buffer(std::size_t bytes) {
 
 PosixSink::PosixSink(DataSinkOptions options) : options_(options) {}
 
-void PosixSink::begin(int fd, bool direct) {
+void PosixSink::begin(int fd, bool direct, std::int64_t) {
   fd_ = fd;
   direct_ = direct;
   flag_is_on_ = false;

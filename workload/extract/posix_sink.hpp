@@ -26,7 +26,7 @@ inline constexpr std::size_t kCopyBytes = 1 << 20;
 class PosixSink final : public DataSink {
  public:
   explicit PosixSink(DataSinkOptions options);
-  void begin(int fd, bool direct) override;
+  void begin(int fd, bool direct, std::int64_t size) override;
   [[nodiscard]] Status write(std::span<const std::byte> bytes, std::int64_t offset) override;
   [[nodiscard]] Status write_stored(const StoredData& stored, std::span<const Run> runs) override;
   [[nodiscard]] Status finish() override;

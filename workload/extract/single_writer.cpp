@@ -1,6 +1,7 @@
 #include "workload/extract/single_writer.hpp"
 
 #include "workload/extract/member_check.hpp"
+#include "workload/extract/plan.hpp"
 
 namespace spillway::extract {
 namespace {
@@ -22,7 +23,7 @@ void take_remarks(EntryReader& reader, Tally& tally) {
 bool extract_with_one_writer(EntryReader& reader, TreeWriter& writer, const ExtractOptions& options, Tally& tally) {
   MemberCheck check(options.limits);
   Entry entry;
-  bool slash_removed = false;
+  Plan plan(1);
   for (;;) {
     const auto more = reader.next(entry);
     take_remarks(reader, tally);
@@ -41,10 +42,13 @@ bool extract_with_one_writer(EntryReader& reader, TreeWriter& writer, const Extr
       tally.error(entry.index, {entry.name, verdict.refusal, 0});
       continue;
     }
-    if (verdict.name->was_absolute && !slash_removed) {
-      slash_removed = true;
-      tally.warn(entry.index, {entry.name, "A leading \"/\" is removed from member names.", 0});
-    }
+    if (verdict.first_absolute) tally.warn(entry.index, {entry.name, std::string(kSlashRemoved), 0});
+    // One writer needs no plan but for its memory of what was written before.
+    std::optional<CleanName> link;
+    if (entry.type == EntryType::hard_link)
+      if (auto cleaned = clean_name(entry.link)) link = std::move(*cleaned);
+    if (plan.place({entry.index, entry.type, verdict.name->path, link ? std::string_view(link->path) : std::string_view{}, 0}).collision)
+      tally.collision(verdict.name->path);
     if (entry.type != EntryType::file) {
       writer.place(entry, *verdict.name);
       continue;

@@ -38,6 +38,11 @@ void Tally::error(std::int64_t index, Message message) {
   if (errors.size() < 100) errors.push_back({index, std::move(message)});
 }
 
+void Tally::collision(std::string path) {
+  ++counts.collision_count;
+  if (counts.collisions.size() < 100) counts.collisions.push_back(std::move(path));
+}
+
 TreeWriter::TreeWriter(const Target& target, const ExtractOptions& options, DataSink& sink, Tally& tally)
     : target_(target),
       options_(options),
@@ -295,7 +300,7 @@ bool TreeWriter::open_file(const Entry& entry, const CleanName& name) {
   failed_ = false;
   direct_ = wants_direct(entry);
   preallocate(entry);
-  sink_.begin(fd, direct_);
+  sink_.begin(fd, direct_, entry.size);
   return true;
 }
 

@@ -57,6 +57,7 @@ struct Tally {
 
   void warn(std::int64_t index, Message message);
   void error(std::int64_t index, Message message);
+  void collision(std::string path);
 };
 
 class TreeWriter {
