@@ -1,0 +1,117 @@
+#include "workload/experiment/parse.hpp"
+#include "workload/record/record_io.hpp"
+#include "workload/simulated/box.hpp"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+using namespace spillway;
+
+namespace {
+
+struct Scratch {
+  fs::path path;
+  Scratch() {
+    std::string pattern = (fs::temp_directory_path() / "spillway-simulated-XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    path = pattern;
+  }
+  ~Scratch() { fs::remove_all(path); }
+};
+
+// quick.toml's question at half the size.
+const std::string kHalf = R"(
+[archive]
+files = 1200
+bytes = "150MB"
+[replay]
+untars = 8
+[memory]
+dirty_bytes = "500MB"
+dirty_background_bytes = "250MB"
+[device]
+rate = "40MiB/s"
+[box]
+profile = "reference-vm"
+)";
+
+Record run(const std::string& text, const RepeatContext& context = {}) {
+  const auto file = parse_experiment(text, "half.toml");
+  if (!file) FAIL(file.error().what);
+  const auto box = simulated::make_simulated_box();
+  const auto record = box->run(file->cases.at(0), context);
+  if (!record) FAIL(record.error().what);
+  return *record;
+}
+
+}  // namespace
+
+TEST_CASE("simulated box: eight untars collapse as on the real kernel", "[workload][simulated]") {
+  const Scratch scratch;
+  const Record r = run(kHalf, {.repeat = 2, .seed = 7, .dir = scratch.path, .live = {}});
+  REQUIRE(r.untars.size() == 8);
+  CHECK(r.complete);
+  CHECK(r.repeat == 2);
+  CHECK(r.seed == 7);
+  CHECK(r.box.kind == "simulated");
+  CHECK(r.box.kernel == "6.18");
+  CHECK(r.untars[0].cpu_pct() >= 90);
+  CHECK(r.untars[7].cpu_pct() <= 30);
+  CHECK(r.untars[7].elapsed_s >= 4 * r.untars[0].elapsed_s);
+  // In the steady state an untar takes its bytes at the device's rate, and so does the whole.
+  CHECK(r.untars[6].elapsed_s == Approx(150e6 / (40 * 1048576.0)).epsilon(0.1));
+  CHECK(r.durable_s == Approx(8 * 150e6 / (40 * 1048576.0)).epsilon(0.1));
+  CHECK(r.untars[0].start_s == 0);
+  CHECK(r.untars_end_s == Approx(r.untars[7].start_s + r.untars[7].elapsed_s).margin(1e-6));
+  CHECK(r.device.write_bytes >= 8 * 150'000'000LL);
+  REQUIRE(r.phases.size() == 1);
+  CHECK(r.phases[0].name == "sync");
+
+  // The parts of the account add up to the elapsed time.
+  for (const UntarResult& u : r.untars) {
+    CHECK(u.account.total_s() == Approx(u.elapsed_s).epsilon(1e-6));
+    CHECK(u.bytes == 150'000'000);
+  }
+  CHECK(r.untars[7].account.throttled_s > 0.8 * r.untars[7].elapsed_s);
+
+  // The record and the timeline are ones that the readers take.
+  REQUIRE(write_record(r, scratch.path));
+  CHECK(read_record(scratch.path));
+  const auto timeline = read_timeline(scratch.path / "timeline.csv");
+  REQUIRE(timeline);
+  CHECK(timeline->rows.size() > 100);
+  double most = 0;
+  for (const auto& row : timeline->rows) most = std::max(most, row.nr_dirty_pages.value_or(0) + row.nr_writeback_pages.value_or(0));
+  CHECK(most * 4096 > 375e6);   // beyond freerun
+  CHECK(most * 4096 < 510e6);   // never far beyond the limit
+}
+
+TEST_CASE("simulated box: equal case and seed give the same record, byte for byte", "[workload][simulated]") {
+  CHECK(to_json(run(kHalf)).dump() == to_json(run(kHalf)).dump());
+}
+
+TEST_CASE("simulated box: an unknown state before the run is a range, not a figure", "[workload][simulated]") {
+  const Record r = run(kHalf + "[target]\ncold = false\n");
+  REQUIRE_FALSE(r.notes.empty());
+  CHECK_THAT(r.notes.back(), Catch::StartsWith("the state before the run is not known (completion share): over 3 other states"));
+  CHECK(r.counters.at("range.untar_3.elapsed_s.high") > r.counters.at("range.untar_3.elapsed_s.low"));
+  for (const UntarResult& u : r.untars) {
+    const std::string key = "range.untar_" + std::to_string(u.number) + ".elapsed_s.";
+    CHECK(r.counters.at(key + "low") <= u.elapsed_s);
+    CHECK(r.counters.at(key + "high") >= u.elapsed_s);
+  }
+  const Record known = run(kHalf);
+  CHECK_FALSE(known.counters.contains("range.untar_3.elapsed_s.low"));
+}
+
+TEST_CASE("simulated box: plan says that nothing is changed; check lets a plain case pass", "[workload][simulated]") {
+  const auto file = parse_experiment(kHalf, "half.toml").value();
+  const auto box = simulated::make_simulated_box();
+  CHECK(box->name() == "simulated");
+  CHECK(box->check(file.cases[0]));
+  const auto plan = box->plan(file.cases[0]);
+  REQUIRE(plan);
+  CHECK_THAT(plan->at(0), Catch::Contains("8 untars of 1200 files, 150MB, on a limit of 40MiB/s") && Catch::Contains("nothing on this machine is changed"));
+}

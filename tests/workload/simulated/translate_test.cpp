@@ -1,0 +1,161 @@
+#include "workload/experiment/parse.hpp"
+#include "workload/simulated/translate.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace spillway;
+using namespace spillway::simulated;
+
+namespace {
+
+Case case_of(const std::string& text) {
+  auto file = parse_experiment(text, "t.toml");
+  if (!file) FAIL(file.error().what);
+  return file->cases.at(0);
+}
+
+std::shared_ptr<const sim::FileCatalogue> some_files() {
+  auto files = std::make_shared<sim::FileCatalogue>();
+  files->files.push_back({Bytes{1'000'000}, 0});
+  return files;
+}
+
+Translation translated(const std::string& text, const std::optional<Record>& like = std::nullopt) {
+  auto t = translate(case_of(text), some_files(), like, 1);
+  if (!t) FAIL(t.error().what);
+  return *std::move(t);
+}
+
+}  // namespace
+
+TEST_CASE("translate: the catalogue's directories and files", "[workload][simulated]") {
+  Catalogue catalogue;
+  const auto add = [&](const char* path, EntryType type, std::int64_t size, std::int64_t stored) {
+    CatalogueEntry e;
+    e.path = path;
+    e.type = type;
+    e.size = Bytes{size};
+    e.stored = Bytes{stored};
+    catalogue.entries.push_back(e);
+  };
+  add("top", EntryType::directory, 0, 0);
+  add("top/a", EntryType::file, 10, 10);
+  add("top/empty", EntryType::directory, 0, 0);
+  add("new/b", EntryType::file, 1000, 400);  // its directory is not listed; sparse
+  add("top/link", EntryType::symlink, 0, 0);
+  add("c", EntryType::file, 5, 5);
+  const auto files = file_catalogue(catalogue);
+  CHECK(files->directories == 4);
+  REQUIRE(files->files.size() == 3);
+  CHECK(files->files[0].directory == 0);
+  CHECK(files->files[1].directory == 2);
+  CHECK(files->files[1].size == Bytes{400});
+  CHECK(files->files[2].directory == 3);
+  CHECK(files->bytes() == Bytes{415});
+}
+
+TEST_CASE("translate: each form of the dirty limits clears the other", "[workload][simulated]") {
+  const auto bytes = translated("[memory]\ndirty_bytes = \"1GB\"\ndirty_background_bytes = \"500MB\"\n").inputs.memory.dirty;
+  CHECK(bytes.dirty_bytes == Bytes{kGB});
+  CHECK(bytes.background_bytes == Bytes{500 * kMB});
+  const auto ratio = translated("[memory]\ndirty_ratio = 40\ndirty_background_ratio = 5\n").inputs.memory.dirty;
+  CHECK(ratio.dirty_bytes == Bytes{0});
+  CHECK(ratio.dirty_ratio == 40);
+  CHECK(ratio.background_ratio == 5);
+  const auto profile = translated("").inputs.memory.dirty;
+  CHECK(profile.dirty_ratio == 20);
+}
+
+TEST_CASE("translate: geometry and mount options, as the founding mail has them", "[workload][simulated]") {
+  const auto fs = translated("[filesystem]\nagcount = 8\nlog_size = \"128MiB\"\nmount_options = [\"nodiratime\", \"swalloc\", \"largeio\", \"inode64\", \"allocsize=128k\", \"logbsize=256k\", \"sunit=128\", \"swidth=1536\"]\n").inputs.filesystem;
+  CHECK(fs.allocation_groups == 8);
+  CHECK(fs.log_size == Bytes{128 * kMiB});
+  CHECK(fs.swalloc);
+  CHECK(fs.largeio);
+  CHECK(fs.allocsize == Bytes{128 * kKiB});
+  CHECK(fs.log_buffer == Bytes{256 * kKiB});
+  CHECK(fs.stripe_unit == Bytes{64 * kKiB});
+  CHECK(fs.stripe_width == Bytes{768 * kKiB});
+  const auto mkfs = translated("[filesystem]\nsu = \"64KiB\"\nsw = 12\n").inputs.filesystem;
+  CHECK(mkfs.stripe_width == Bytes{768 * kKiB});
+  CHECK_FALSE(mkfs.swalloc);
+}
+
+TEST_CASE("translate: a limit behind a bounded or in front of an unlimited queue, or none", "[workload][simulated]") {
+  using Kind = sim::DeviceInputs::Kind;
+  CHECK(translated("[device]\nrate = \"40MB/s\"\n").inputs.device.kind == Kind::stacked);
+  CHECK(translated("[device]\nrate = \"40MB/s\"\n").inputs.device.write_rate == BytesPerSec{40 * kMB});
+  CHECK(translated("[device]\nrate = \"40MB/s\"\nqueue = \"unlimited\"\n").inputs.device.kind == Kind::throttled);
+  const auto none = translated("");
+  CHECK(none.inputs.device.kind == Kind::fixed);
+  REQUIRE(none.notes.size() == 1);
+  CHECK(none.notes[0] == "device.rate is not given: the disk itself is taken as 1.9GB/s");
+  CHECK(translated("[device]\nrate = \"40MB/s\"\n[knobs]\n\"/sys/block/{dev}/queue/nr_requests\" = 8\n").inputs.device.queue_depth == 8);
+}
+
+TEST_CASE("translate: the state before the run, from [box] or from a record, is all that a record gives", "[workload][simulated]") {
+  const std::string text = "[memory]\ndirty_bytes = \"1GB\"\ndirty_background_bytes = \"500MB\"\n";
+  CHECK(translated(text).unknown_state.empty());  // a new device: cold, and limits in bytes
+  CHECK(translated(text + "[target]\ncold = false\n").unknown_state == std::vector<std::string>{"completion share"});
+  CHECK(translated("").unknown_state == std::vector<std::string>{"dirtyable memory"});
+
+  const auto told = translated(text + "[box]\ncompletion_share = 0.25\nwrite_bandwidth = \"40960kB/s\"\nforeign_dirty = \"4096kB\"\n").inputs.before;
+  CHECK(told.avg_write_bandwidth == BytesPerSec{40'960'000});
+  CHECK(told.foreign_dirty == Bytes{4'096'000});
+  CHECK(static_cast<double>(told.device_completions) / static_cast<double>(told.global_completions) == Approx(0.25).margin(1e-3));
+
+  Record like;
+  like.box = {.kind = "real", .name = "", .kernel = "6.1.0-57-amd64", .hz = 250, .cpus = 3, .numa_nodes = 1, .ram_bytes = 8 * kGiB, .device = "", .target = "loop", .profile = {}, .environment = {}};
+  like.state_before.dirty_ratelimit_pages_per_s = 10'000;
+  like.state_before.completion_share = 1.0;
+  like.state_before.completion_phase_s = 1.0;
+  like.untars.resize(8);
+  like.untars[7].elapsed_s = 1234;  // must not matter
+  const auto t = translated(text, like);
+  CHECK(t.inputs.cpu.cores == 3);
+  CHECK(t.inputs.memory.ram == Bytes{8 * kGiB});
+  CHECK(t.inputs.before.dirty_ratelimit == BytesPerSec{40'960'000});
+  CHECK(t.inputs.before.next_halving == std::chrono::seconds{2});
+  CHECK(t.profile.described["box"]["cpus"]["mark"] == "measured");
+  CHECK(t.unknown_state.empty());
+}
+
+TEST_CASE("translate: what the simulated box cannot do is said with exit 77, never guessed", "[workload][simulated]") {
+  const auto [text, sentence] = GENERATE(table<std::string, std::string>({
+      {"[[job]]\nname = \"a\"\nsize = \"1MiB\"\n", "the simulated box does not run [[job]] yet; only [replay]"},
+      {"[filesystem]\ntype = \"ext4\"\n", "the simulated box knows XFS only, not ext4"},
+      {"[replay]\nflushers = \"user:4\"\n", "the simulated box has one flusher for each device, as the kernel does; replay.flushers = \"user:4\" is not modelled yet"},
+      {"[replay]\nengine = \"posix\"\ndrop_behind = true\n", "the simulated box does not know replay.drop_behind yet"},
+      {"[memory]\ncgroup_limit = \"64MiB\"\n", "the simulated box has no cgroups yet; leave memory.cgroup_limit out"},
+  }));
+  CAPTURE(text);
+  const Status status = can_simulate(case_of(text).experiment);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().what == sentence);
+  CHECK(status.error().kind == ErrorKind::unsupported);
+}
+
+TEST_CASE("translate: device models compose: a cache before an array of disks", "[workload][simulated]") {
+  DeviceSpecText d;
+  d.model = "raid6";
+  d.disks = 14;
+  d.member = "hdd";
+  d.chunk = Bytes{64 * kKiB};
+  d.rpm = 15'000;
+  d.average_seek = std::chrono::microseconds{3500};
+  d.write_cache = Bytes{512 * kMiB};
+  const auto spec = device_model(d);
+  REQUIRE(spec);
+  CHECK(spec->model == sim::device::Model::write_cache);
+  REQUIRE(spec->members.size() == 1);
+  CHECK(spec->members[0].raid.level == sim::device::RaidLevel::raid6);
+  CHECK(spec->members[0].disks == 14);
+  REQUIRE(spec->members[0].members.size() == 1);
+  CHECK(spec->members[0].members[0].hdd.revolutions_per_minute == 15'000);
+  CHECK(sim::device::make_device(*spec, 1));
+  d.model = d.member = "nvme-pm9a3";
+  d.write_cache = Bytes{0};
+  CHECK(device_model(d)->model == sim::device::Model::ssd);
+  d.model = "floppy";
+  CHECK_THAT(device_model(d).error().what, Catch::StartsWith("there is no disk model \"floppy\"; there are limit, hdd, ssd"));
+}

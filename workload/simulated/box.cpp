@@ -1,0 +1,134 @@
+#include "workload/simulated/box.hpp"
+
+#include "sim/box/box.hpp"
+#include "workload/archive/catalogue.hpp"
+#include "workload/experiment/quantity.hpp"
+#include "workload/record/record_io.hpp"
+#include "workload/simulated/to_record.hpp"
+#include "workload/simulated/translate.hpp"
+
+#include <algorithm>
+#include <fmt/core.h>
+#include <fmt/format.h>
+#include <map>
+
+namespace spillway::simulated {
+
+namespace {
+
+class SimulatedBox : public Box {
+ public:
+  explicit SimulatedBox(SimulatedBoxOptions options) : options_(std::move(options)) {}
+
+  [[nodiscard]] std::string name() const override { return "simulated"; }
+
+  Status check(const Case& item) override { return can_simulate(item.experiment); }
+
+  Result<std::vector<std::string>> plan(const Case& item) override {
+    SPILLWAY_ASSIGN(const auto catalogue, catalogue_for(item.experiment));
+    SPILLWAY_ASSIGN(const Translation t, translate(item, catalogue, options_.like, item.experiment.seed));
+    return std::vector<std::string>{
+        fmt::format("Simulates {} untars of {} files, {}, on {}, kernel {}; nothing on this machine is changed.", t.inputs.replay.untars, catalogue->files.size(),
+                    size_text(catalogue->bytes()), t.device_text, t.profile.kernel),
+        fmt::format("The box is the profile \"{}\": {}.", t.profile.name, t.profile.meaning)};
+  }
+
+  Result<Record> run(const Case& item, const RepeatContext& context) override {
+    SPILLWAY_ASSIGN(const auto catalogue, catalogue_for(item.experiment));
+    SPILLWAY_ASSIGN(const Translation translation, translate(item, catalogue, options_.like, context.seed));
+    if (context.live) context.live({fmt::format("simulating {} untars", translation.inputs.replay.untars)});
+    SPILLWAY_ASSIGN(const sim::BoxOutputs outputs, sim::simulate(translation.inputs));
+    Record record = to_record(item, context, translation, outputs);
+    if (options_.range_over_unknown_state && !translation.unknown_state.empty()) SPILLWAY_TRY(add_range(translation, record));
+    if (!context.dir.empty()) SPILLWAY_TRY(write_timeline(to_timeline(outputs), context.dir / "timeline.csv"));
+    return record;
+  }
+
+ private:
+  /// The catalogue of the last archive is kept: sweeps mostly vary something else.
+  Result<std::shared_ptr<const sim::FileCatalogue>> catalogue_for(const Experiment& e) {
+    const std::string key = e.folder + "|" + nlohmann::ordered_json(e.archive.path).dump() +
+                            fmt::format("|{}|{}|{}|{}|{}|{}|{}|{}|{}", e.archive.decompress, e.archive.seed, e.archive.files, e.archive.bytes.value(), e.archive.sizes, e.archive.sigma,
+                                        e.archive.min.value(), e.archive.max.value(), e.archive.files_per_directory) + histogram_text(e.archive);
+    if (catalogue_ == nullptr || key != catalogue_key_) {
+      SPILLWAY_ASSIGN(const Catalogue catalogue, catalogue_of(e.archive, e.folder));
+      catalogue_ = file_catalogue(catalogue);
+      catalogue_key_ = key;
+      if (catalogue_->files.empty()) return fail(ErrorKind::bad_input, "the archive has no files, so there is nothing to simulate");
+    }
+    return catalogue_;
+  }
+  static std::string histogram_text(const ArchiveSpec& archive) {
+    std::string out;
+    for (const auto& [size, weight] : archive.histogram) out += fmt::format("|{}:{}", size.value(), weight);
+    return out;
+  }
+
+  /// Simulates other states that are as likely as the one taken, and notes how far each untar moves.
+  static Status add_range(const Translation& translation, Record& record) {
+    std::vector<sim::BoxInputs> variants;
+    const auto unknown = [&](std::string_view what) { return std::find(translation.unknown_state.begin(), translation.unknown_state.end(), what) != translation.unknown_state.end(); };
+    const sim::BoxInputs& base = translation.inputs;
+    if (unknown("completion share")) {
+      // The device may have done all of the recent writing, or none of it while another one did.
+      const std::int64_t total = base.before.avg_write_bandwidth.value() / 4096 * 9 / 2;
+      for (const double share : {0.0, 0.5, 1.0}) {
+        sim::BoxInputs in = base;
+        in.before.global_completions = total;
+        in.before.device_completions = static_cast<std::int64_t>(share * static_cast<double>(total));
+        in.before.next_halving = std::chrono::milliseconds{1500};
+        variants.push_back(in);
+      }
+    }
+    if (unknown("phase of the completion counters' halving")) {
+      for (const int ms : {100, 800, 2200, 2900}) {
+        sim::BoxInputs in = base;
+        in.before.next_halving = std::chrono::milliseconds{ms};
+        variants.push_back(in);
+      }
+    }
+    if (unknown("dirtyable memory")) {
+      // Free memory and page cache less reserves: nine tenths of RAM is taken, 75 to 96 % is common.
+      for (const double share : {0.75, 0.85, 0.96}) {
+        sim::BoxInputs in = base;
+        in.memory.dirtyable = Bytes{static_cast<std::int64_t>(share * static_cast<double>(base.memory.ram.value()))};
+        variants.push_back(in);
+      }
+    }
+    std::map<int, std::pair<double, double>> range;
+    for (const UntarResult& u : record.untars) range[u.number] = {u.elapsed_s, u.elapsed_s};
+    std::pair<double, double> durable{record.durable_s, record.durable_s};
+    const auto widen = [](std::pair<double, double>& r, double x) { r = {std::min(r.first, x), std::max(r.second, x)}; };
+    for (sim::BoxInputs& in : variants) {
+      in.sample_every = Duration{0};
+      in.trace_throttling = false;
+      SPILLWAY_ASSIGN(const sim::BoxOutputs outputs, sim::simulate(in));
+      for (const auto& u : outputs.untars) widen(range[u.index], to_seconds(u.elapsed));
+      if (!outputs.untars.empty()) widen(durable, to_seconds(outputs.durable - outputs.untars.front().start));
+    }
+    std::string text = fmt::format("the state before the run is not known ({}): over {} other states", fmt::join(translation.unknown_state, ", "), variants.size());
+    bool moved = false;
+    for (const auto& [number, r] : range) {
+      record.counters[fmt::format("range.untar_{}.elapsed_s.low", number)] = r.first;
+      record.counters[fmt::format("range.untar_{}.elapsed_s.high", number)] = r.second;
+      if (r.second <= 1.05 * r.first) continue;
+      text += fmt::format("{} untar {} takes {:.2f} to {:.2f} s", moved ? "," : "", number, r.first, r.second);
+      moved = true;
+    }
+    record.counters["range.durable_s.low"] = durable.first;
+    record.counters["range.durable_s.high"] = durable.second;
+    if (!moved) text += " no untar moves by more than 5 %";
+    record.notes.push_back(text);
+    return {};
+  }
+
+  SimulatedBoxOptions options_;
+  std::shared_ptr<const sim::FileCatalogue> catalogue_;
+  std::string catalogue_key_;
+};
+
+}  // namespace
+
+std::unique_ptr<Box> make_simulated_box(SimulatedBoxOptions options) { return std::make_unique<SimulatedBox>(std::move(options)); }
+
+}  // namespace spillway::simulated

@@ -1,0 +1,168 @@
+#include "workload/simulated/to_record.hpp"
+
+#include <algorithm>
+#include <fmt/core.h>
+
+namespace spillway::simulated {
+
+namespace {
+
+double seconds(Duration d) { return to_seconds(d); }
+
+Account to_account(const sim::TimeAccount& t) {
+  return {.user_s = seconds(t.user), .system_s = seconds(t.system), .runqueue_s = seconds(t.runqueue), .throttled_s = seconds(t.throttled),
+          .device_s = seconds(t.device), .lock_s = seconds(t.lock), .log_s = seconds(t.log), .unknown_s = seconds(t.unknown)};
+}
+
+Duration first_start(const sim::BoxOutputs& outputs) {
+  Duration first = Duration::max();
+  for (const auto& untar : outputs.untars) first = std::min(first, untar.start);
+  return outputs.untars.empty() ? Duration{0} : first;
+}
+
+/// A worker's work queue, and the name that `ps` shows for it on that kernel.
+KworkerResult to_kworker(const sim::WorkerOutputs& worker, const sim::KernelVersion& kernel, double until_durable) {
+  KworkerResult out;
+  const bool flush = worker.name == "flush";
+  out.queue = flush ? "writeback" : worker.name;
+  out.name = flush && kernel.flush_thread ? "flush-254:0" : flush ? "kworker/u8:0+flush-254:0" : worker.name == "xfsaild" ? "xfsaild/dm-0" : fmt::format("kworker/0:0+{}/dm-0", worker.name);
+  out.count = 1;
+  out.cpu_s = seconds(worker.cpu);
+  out.cpu_pct = until_durable > 0 ? 100.0 * out.cpu_s / until_durable : 0;
+  return out;
+}
+
+}  // namespace
+
+Record to_record(const Case& item, const RepeatContext& context, const Translation& translation, const sim::BoxOutputs& outputs) {
+  const Experiment& e = item.experiment;
+  const sim::BoxInputs& in = translation.inputs;
+  const Duration zero = first_start(outputs);
+  const auto since = [zero](Duration at) { return seconds(at - zero); };
+
+  Record r;
+  r.experiment_title = e.title;
+  r.experiment_name = e.name;
+  r.experiment = item.effective;
+  r.case_keys = item.keys;
+  r.repeat = context.repeat;
+  r.seed = context.seed;
+  r.box = {.kind = "simulated", .name = translation.profile.name, .kernel = translation.profile.kernel, .hz = in.hz, .cpus = in.cpu.cores, .numa_nodes = in.cpu.numa_nodes,
+           .ram_bytes = in.memory.ram.value(), .device = translation.device_text, .target = "simulated", .profile = translation.profile.described, .environment = nlohmann::ordered_json::object()};
+
+  BoxState& s = r.state_before;
+  if (in.before.global_completions > 0) s.completion_share = static_cast<double>(in.before.device_completions) / static_cast<double>(in.before.global_completions);
+  if (in.before.next_halving.count() >= 0 && in.before.global_completions > 0) s.completion_phase_s = 3.0 - seconds(in.before.next_halving);
+  s.dirty_ratelimit_pages_per_s = in.before.dirty_ratelimit.value() / 4096;
+  s.avg_write_bandwidth_pages_per_s = in.before.avg_write_bandwidth.value() / 4096;
+  s.write_bandwidth_pages_per_s = in.before.write_bandwidth.value() / 4096;
+  if (in.before.dirty_limit.value() > 0) s.dirty_limit_pages = in.before.dirty_limit.value() / 4096;
+  if (in.memory.dirtyable.value() > 0) s.dirtyable_pages = in.memory.dirtyable.value() / 4096;
+  s.foreign_dirty_pages = in.before.foreign_dirty.value() / 4096;
+  s.cold = in.before.global_completions == 0;
+
+  const auto data = in.replay.catalogue->bytes().value();
+  const auto files = static_cast<std::int64_t>(in.replay.catalogue->files.size());
+  for (const auto& u : outputs.untars) {
+    UntarResult untar;
+    untar.number = u.index;
+    untar.start_s = since(u.start);
+    untar.elapsed_s = seconds(u.elapsed);
+    untar.user_s = seconds(u.account.user);
+    untar.system_s = seconds(u.account.system);
+    untar.bytes = data;
+    untar.files = files;
+    untar.voluntary_switches = static_cast<std::int64_t>(u.voluntary_switches);
+    untar.involuntary_switches = static_cast<std::int64_t>(u.involuntary_switches);
+    untar.account = to_account(u.account);
+    for (const char* part : {"user", "system", "runqueue", "throttled", "device", "lock", "log", "unknown"}) untar.account_sources[part] = "simulated";
+    untar.pauses = u.pauses;
+    for (const auto& row : outputs.throttle_trace) {
+      if (row.untar == u.index) untar.longest_pause_s = std::max(untar.longest_pause_s, static_cast<double>(row.pause_ms) / 1000.0);
+    }
+    r.untars.push_back(std::move(untar));
+    r.marks.push_back({since(u.start), fmt::format("untar {} start", u.index)});
+    r.marks.push_back({since(u.start + u.elapsed), fmt::format("untar {} end", u.index)});
+  }
+  for (const auto& p : outputs.phases) {
+    r.phases.push_back({.name = p.name, .start_s = since(p.start), .elapsed_s = seconds(p.elapsed), .user_s = seconds(p.account.user), .system_s = seconds(p.account.system), .device_busy_s = 0});
+    r.marks.push_back({since(p.start), fmt::format("phase {} start", p.name)});
+    r.marks.push_back({since(p.start + p.elapsed), fmt::format("phase {} end", p.name)});
+  }
+  std::stable_sort(r.marks.begin(), r.marks.end(), [](const Mark& a, const Mark& b) { return a.t_s < b.t_s; });
+
+  r.untars_end_s = since(outputs.untars_end);
+  r.durable_s = since(outputs.durable);
+  double cpu = 0;
+  for (const auto& u : outputs.untars) cpu += seconds(u.account.cpu());
+  for (const auto& p : outputs.phases) cpu += seconds(p.account.cpu());
+  for (const auto& w : outputs.workers) {
+    cpu += seconds(w.cpu);
+    r.kworkers.push_back(to_kworker(w, in.kernel, r.durable_s));
+    if (w.name == "flush") r.flusher = {.count = 1, .cpu_s = seconds(w.cpu), .cpu_pct = r.durable_s > 0 ? 100.0 * seconds(w.cpu) / r.durable_s : 0, .blocked_s = 0, .pages_written = outputs.pages_written};
+  }
+  r.cpu_total_s = cpu;
+
+  const double total = r.durable_s;
+  r.device.write_bytes = outputs.device.written.value();
+  r.device.read_bytes = outputs.device.read.value();
+  r.device.write_ios = outputs.device.writes;
+  r.device.read_ios = outputs.device.reads;
+  r.device.flushes = outputs.device.flushes;
+  r.device.busy_s = seconds(outputs.device.busy);
+  r.device.busy_pct = total > 0 ? 100.0 * r.device.busy_s / total : 0;
+  r.device.sequential_mb_per_s = static_cast<double>(in.device.write_rate.value()) * 1e-6;
+  const double all_data = static_cast<double>(data) * in.replay.untars;
+  if (total > 0) r.device.efficiency_pct = 100.0 * all_data * 1e-6 / (r.device.sequential_mb_per_s * total);
+  r.log.transactions = outputs.filesystem.transactions;
+  r.log.log_bytes = outputs.filesystem.log_written.value();
+  if (outputs.filesystem.files > 0) r.extents_mean = static_cast<double>(outputs.filesystem.extents) / static_cast<double>(outputs.filesystem.files);
+
+  r.counters["events"] = static_cast<double>(outputs.events);
+  r.counters["checkpoints"] = static_cast<double>(outputs.filesystem.checkpoints);
+  r.counters["metadata_write_bytes"] = static_cast<double>(outputs.device.metadata_written.value());
+  r.counters["pages_dirtied"] = static_cast<double>(outputs.pages_dirtied);
+  r.counters["pages_written"] = static_cast<double>(outputs.pages_written);
+  r.notes = translation.notes;
+  r.files = {"timeline.csv"};
+  r.complete = true;
+  return r;
+}
+
+Timeline to_timeline(const sim::BoxOutputs& outputs) {
+  const Duration zero = first_start(outputs);
+  Timeline out;
+  for (const sim::TimelineRow& row : outputs.timeline) {
+    TimelineRow t;
+    t.t_s = seconds(row.at - zero);
+    const auto number = [](std::int64_t n) { return std::optional<double>{static_cast<double>(n)}; };
+    t.nr_dirty_pages = number(row.nr_dirty);
+    t.nr_writeback_pages = number(row.nr_writeback);
+    t.thresh_pages = number(row.threshold);
+    t.background_pages = number(row.background_threshold);
+    t.freerun_pages = number(row.freerun);
+    t.limit_pages = number(row.dirty_limit);
+    t.wb_reclaimable_pages = number(row.device_reclaimable);
+    t.wb_writeback_pages = number(row.device_writeback);
+    t.wb_thresh_pages = number(row.device_share);
+    t.wb_written_pages = number(row.device_written);
+    t.wb_dirtied_pages = number(row.device_dirtied);
+    t.write_bandwidth_pages_per_s = number(row.write_bandwidth);
+    t.dirty_ratelimit_pages_per_s = number(row.dirty_ratelimit);
+    t.b_dirty = number(row.b_dirty);
+    t.b_io = number(row.b_io);
+    t.b_more_io = number(row.b_more_io);
+    t.device_write_bytes = number(row.device_written_bytes.value());
+    t.device_write_ios = number(row.device_writes);
+    t.device_inflight = number(row.in_flight);
+    std::int64_t youngest = 0;
+    for (const auto& u : outputs.untars) {
+      if (u.start <= row.at && row.at < u.start + u.elapsed) youngest = std::max<std::int64_t>(youngest, u.index);
+    }
+    t.untar = number(youngest);
+    out.rows.push_back(t);
+  }
+  return out;
+}
+
+}  // namespace spillway::simulated

@@ -1,0 +1,16 @@
+#pragma once
+/// What the simulator found, as the record that every box writes.
+
+#include "sim/box/outputs.hpp"
+#include "workload/box.hpp"
+#include "workload/record/record.hpp"
+#include "workload/record/timeline.hpp"
+#include "workload/simulated/translate.hpp"
+
+namespace spillway::simulated {
+
+Record to_record(const Case& item, const RepeatContext& context, const Translation& translation, const sim::BoxOutputs& outputs);
+/// The same clock as the record: 0 is the start of the first untar.
+Timeline to_timeline(const sim::BoxOutputs& outputs);
+
+}  // namespace spillway::simulated

@@ -1,0 +1,241 @@
+#include "workload/simulated/translate.hpp"
+
+#include "workload/experiment/quantity.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/core.h>
+#include <map>
+
+namespace spillway::simulated {
+
+namespace {
+
+std::unexpected<Error> unsupported(std::string sentence) { return fail(ErrorKind::unsupported, "the simulated box " + sentence); }
+
+bool has(const std::vector<std::string>& list, std::string_view word) { return std::find(list.begin(), list.end(), word) != list.end(); }
+
+/// "128k", "1m", "4096": as mount options have sizes.
+std::optional<Bytes> mount_size(std::string_view text) {
+  std::int64_t n = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (code != std::errc{} || n < 0) return std::nullopt;
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (unit.empty()) return Bytes{n};
+  if (unit == "k" || unit == "K") return Bytes{n * kKiB};
+  if (unit == "m" || unit == "M") return Bytes{n * kMiB};
+  if (unit == "g" || unit == "G") return Bytes{n * kGiB};
+  return std::nullopt;
+}
+
+/// The state before the run, from [box] or from a record; what neither says is named.
+void set_state(sim::StateBefore& before, const BoxState& state, const Experiment& e, Translation& out) {
+  if (state.write_bandwidth_pages_per_s) before.write_bandwidth = before.avg_write_bandwidth = BytesPerSec{*state.write_bandwidth_pages_per_s * 4096};
+  if (state.avg_write_bandwidth_pages_per_s) before.avg_write_bandwidth = BytesPerSec{*state.avg_write_bandwidth_pages_per_s * 4096};
+  if (state.dirty_ratelimit_pages_per_s) before.dirty_ratelimit = before.balanced_dirty_ratelimit = BytesPerSec{*state.dirty_ratelimit_pages_per_s * 4096};
+  if (state.dirty_limit_pages) before.dirty_limit = Bytes{*state.dirty_limit_pages * 4096};
+  if (state.foreign_dirty_pages) before.foreign_dirty = Bytes{*state.foreign_dirty_pages * 4096};
+  if (state.dirtyable_pages) out.inputs.memory.dirtyable = Bytes{*state.dirtyable_pages * 4096};
+
+  if (state.completion_share) {
+    // The kernel halves both counters every 3 s. A device that has written steadily at its estimated bandwidth holds
+    // between 3 s (just halved) and 6 s of it; 4.5 s is taken. Where it wrote nothing, others did: the same count.
+    const std::int64_t total = std::max<std::int64_t>(1000, before.avg_write_bandwidth.value() / 4096 * 9 / 2);
+    before.global_completions = total;
+    before.device_completions = static_cast<std::int64_t>(*state.completion_share * static_cast<double>(total));
+    before.next_halving = std::chrono::milliseconds{1500};
+    if (state.completion_phase_s) {
+      const double left = std::clamp(3.0 - *state.completion_phase_s, 0.001, 3.0);
+      before.next_halving = Duration{static_cast<std::int64_t>(left * 1e9)};
+    } else {
+      out.unknown_state.emplace_back("phase of the completion counters' halving");
+    }
+    out.notes.push_back("the completion counters before the run are taken as 4.5 s of the device's estimated bandwidth; only their ratio is known");
+  } else if (!state.cold) {
+    out.unknown_state.emplace_back("completion share");
+  }
+  const bool by_ratio = !e.memory.dirty_bytes || (!e.memory.dirty_background_bytes);
+  if (!state.dirtyable_pages && by_ratio) out.unknown_state.emplace_back("dirtyable memory");
+}
+
+}  // namespace
+
+Status can_simulate(const Experiment& e) {
+  if (e.pipeline) return unsupported("does not run [pipeline] from an experiment file yet");
+  if (!e.jobs.empty()) return unsupported("does not run [[job]] yet; only [replay]");
+  if (!e.has_replay) return unsupported("has nothing to do: the experiment has no [replay]");
+  if (e.filesystem.type != "xfs") return unsupported(fmt::format("knows XFS only, not {}", e.filesystem.type));
+  if (e.replay.flushers != "kernel") return unsupported(fmt::format("has one flusher for each device, as the kernel does; replay.flushers = \"{}\" is not modelled yet", e.replay.flushers));
+  if (e.replay.direct == "auto") return unsupported("does not know replay.direct = \"auto\" yet; true and false are modelled");
+  if (e.replay.drop_behind) return unsupported("does not know replay.drop_behind yet");
+  if (has(e.replay.after, "syncfs_each")) return unsupported("does not know replay.after = [\"syncfs_each\"] yet; sync, fsync_each and none are modelled");
+  if (e.memory.cgroup_limit) return unsupported("has no cgroups yet; leave memory.cgroup_limit out");
+  if (e.device.model != "limit") return unsupported(fmt::format("does not put device models under the file system yet: device.model = \"{}\"; \"limit\" is modelled", e.device.model));
+  if (e.device.write_cache.value() > 0) return unsupported("does not put a write cache in front of a limit yet; leave device.write_cache out");
+  return {};
+}
+
+std::shared_ptr<const sim::FileCatalogue> file_catalogue(const Catalogue& catalogue) {
+  auto out = std::make_shared<sim::FileCatalogue>();
+  std::map<std::string, std::int32_t> directories;
+  const auto index_of = [&directories](const std::string& path) {
+    const auto next = static_cast<std::int32_t>(directories.size());
+    return directories.emplace(path, next).first->second;
+  };
+  for (const CatalogueEntry& e : catalogue.entries) {
+    if (e.type == EntryType::directory) index_of(e.path);
+    if (e.type != EntryType::file) continue;
+    const std::size_t slash = e.path.rfind('/');
+    out->files.push_back({e.stored, index_of(slash == std::string::npos ? "" : e.path.substr(0, slash))});
+  }
+  out->directories = std::max<std::int32_t>(1, static_cast<std::int32_t>(directories.size()));
+  return out;
+}
+
+Result<sim::FilesystemInputs> filesystem_inputs(const FilesystemSpec& spec, Bytes data) {
+  sim::FilesystemInputs out;
+  out.size = spec.size.value() > 0 ? spec.size : Bytes{std::max<std::int64_t>(kGiB, data.value() / 10 * 16)};
+  out.allocation_groups = spec.agcount.value_or(out.allocation_groups);
+  out.log_size = spec.log_size.value_or(out.log_size);
+  if (spec.su && spec.sw) {
+    out.stripe_unit = *spec.su;
+    out.stripe_width = *spec.su * *spec.sw;
+  }
+  for (const std::string& option : spec.mount_options) {
+    const std::size_t equals = option.find('=');
+    const std::string name = option.substr(0, equals);
+    const std::string text = equals == std::string::npos ? "" : option.substr(equals + 1);
+    const auto size = mount_size(text);
+    const auto bad = [&] { return fail(ErrorKind::bad_input, fmt::format("the mount option \"{}\" has no size such as 128k", option)); };
+    if (name == "swalloc") out.swalloc = true;
+    if (name == "largeio") out.largeio = true;
+    if (name == "inode64") out.inode64 = true;
+    if (name == "inode32") out.inode64 = false;
+    if (name == "noalign") out.stripe_unit = out.stripe_width = std::nullopt;
+    if (name == "allocsize") {
+      if (!size) return bad();
+      out.allocsize = *size;
+    }
+    if (name == "logbsize") {
+      if (!size) return bad();
+      out.log_buffer = *size;
+    }
+    if (name == "logbufs") {
+      if (!size) return bad();
+      out.log_buffers = static_cast<int>(size->value());
+    }
+    if (name == "sunit" || name == "swidth") {
+      if (!size) return bad();
+      (name == "sunit" ? out.stripe_unit : out.stripe_width) = *size * 512;  // mount options count 512-byte units
+    }
+  }
+  return out;
+}
+
+Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileCatalogue> catalogue, const std::optional<Record>& like, std::uint64_t seed) {
+  const Experiment& e = item.experiment;
+  SPILLWAY_TRY(can_simulate(e));
+  Translation out;
+  SPILLWAY_ASSIGN(out.profile, load_profile(e.box.profile, e.folder));
+  Profile& p = out.profile;
+  const auto given = [&p](const char* section, const char* key, auto value, const char* source) { p.described[section][key] = {{"value", value}, {"mark", "assumed"}, {"source", source}}; };
+  const auto measured = [&p](const char* section, const char* key, auto value) { p.described[section][key] = {{"value", value}, {"mark", "measured"}, {"source", "the record it is like"}}; };
+  if (like) {
+    if (!like->box.kernel.empty()) p.kernel = like->box.kernel, measured("box", "kernel", p.kernel);
+    if (like->box.hz > 0) p.hz = like->box.hz, measured("box", "hz", p.hz);
+    if (like->box.cpus > 0) p.cpu.cores = like->box.cpus, measured("box", "cpus", p.cpu.cores);
+    if (like->box.numa_nodes > 0) p.cpu.numa_nodes = like->box.numa_nodes, measured("box", "numa_nodes", p.cpu.numa_nodes);
+    if (like->box.ram_bytes > 0) p.ram = Bytes{like->box.ram_bytes}, measured("memory", "ram", size_text(p.ram));
+  }
+  const char* const said = "the experiment, [box] or [memory]";
+  if (e.box.kernel) p.kernel = *e.box.kernel, given("box", "kernel", p.kernel, said);
+  if (e.box.hz) p.hz = *e.box.hz, given("box", "hz", p.hz, said);
+  if (e.box.cpus) p.cpu.cores = *e.box.cpus, given("box", "cpus", p.cpu.cores, said);
+  if (e.box.numa_nodes) p.cpu.numa_nodes = *e.box.numa_nodes, given("box", "numa_nodes", p.cpu.numa_nodes, said);
+  if (e.memory.ram) p.ram = *e.memory.ram, given("memory", "ram", size_text(p.ram), said);
+  for (const auto& [name, value] : e.box.costs) SPILLWAY_TRY(set_cost(p, name, value));
+
+  sim::BoxInputs& in = out.inputs;
+  in.seed = seed;
+  in.trace_throttling = true;
+  auto version = sim::kernel_version(p.kernel);
+  if (!version) return fail(ErrorKind::bad_input, fmt::format("box.kernel: {}", version.error().what));
+  in.kernel = *version;
+  in.hz = p.hz;
+  in.cpu = p.cpu;
+  in.cpu.context_switch = p.costs.context_switch;
+  in.costs = p.costs;
+
+  // Memory: as in the kernel, writing one form of a limit clears the other.
+  in.memory.ram = p.ram;
+  in.memory.dirty = p.dirty;
+  if (e.memory.dirty_ratio) in.memory.dirty.dirty_ratio = *e.memory.dirty_ratio, in.memory.dirty.dirty_bytes = Bytes{0};
+  if (e.memory.dirty_bytes) in.memory.dirty.dirty_bytes = *e.memory.dirty_bytes;
+  if (e.memory.dirty_background_ratio) in.memory.dirty.background_ratio = *e.memory.dirty_background_ratio, in.memory.dirty.background_bytes = Bytes{0};
+  if (e.memory.dirty_background_bytes) in.memory.dirty.background_bytes = *e.memory.dirty_background_bytes;
+  in.memory.dirty_expire = e.memory.dirty_expire.value_or(p.dirty_expire);
+  in.memory.writeback_interval = e.memory.dirty_writeback.value_or(p.dirty_writeback);
+
+  // The state before the run: a record's, over it what [box] says.
+  BoxState state = like ? like->state_before : BoxState{};
+  if (!like) state.cold = e.target.cold;
+  if (e.box.completion_share) state.completion_share = e.box.completion_share;
+  if (e.box.write_bandwidth) state.write_bandwidth_pages_per_s = state.avg_write_bandwidth_pages_per_s = e.box.write_bandwidth->value() / 4096;
+  if (e.box.dirty_ratelimit) state.dirty_ratelimit_pages_per_s = e.box.dirty_ratelimit->value() / 4096;
+  if (e.box.dirtyable) state.dirtyable_pages = e.box.dirtyable->value() / 4096;
+  if (e.box.foreign_dirty) state.foreign_dirty_pages = e.box.foreign_dirty->value() / 4096;
+  set_state(in.before, state, e, out);
+
+  const Bytes data = catalogue->bytes();
+  SPILLWAY_ASSIGN(in.filesystem, filesystem_inputs(e.filesystem, data * e.replay.untars));
+
+  const DeviceSpecText& d = e.device;
+  in.device.queue_depth = d.nr_requests;
+  in.device.volatile_cache = d.volatile_cache;
+  if (d.read_rate.value() > 0) in.device.read_rate = d.read_rate;
+  in.device.write_iops = d.iops;
+  if (d.rate.value() > 0) {
+    in.device.kind = d.queue == "unlimited" ? sim::DeviceInputs::Kind::throttled : sim::DeviceInputs::Kind::stacked;
+    in.device.write_rate = d.rate;
+    out.device_text = fmt::format("a limit of {}{}", rate_text(d.rate), d.queue == "unlimited" ? " in front of an unlimited queue" : fmt::format(" behind a queue of {}", d.nr_requests));
+  } else {
+    in.device.kind = sim::DeviceInputs::Kind::fixed;
+    in.device.write_rate = in.device.base_rate;
+    out.device_text = fmt::format("no limit: {} (assumed)", rate_text(in.device.base_rate));
+    out.notes.push_back(fmt::format("device.rate is not given: the disk itself is taken as {}", rate_text(in.device.base_rate)));
+  }
+
+  sim::ReplayInputs& r = in.replay;
+  r.catalogue = std::move(catalogue);
+  r.untars = e.replay.untars;
+  r.at_once = e.replay.at_once;
+  r.engine.name = e.replay.engine;
+  r.engine.writers = e.replay.writers;
+  r.engine.direct = e.replay.direct == "true";
+  r.engine.fsync_each = has(e.replay.after, "fsync_each");
+  // cited: GNU tar writes records of 20 blocks. assumed: 64 KiB for libarchive's block, whole files up to 1 MiB for ours.
+  if (e.replay.engine == "tar") {
+    r.engine.user_per_page = p.tar_user_per_page;
+    r.engine.system_per_page = p.tar_system_per_page;
+  } else {
+    r.engine.write_size = e.replay.engine == "bsdtar" || e.replay.engine == "libarchive" ? Bytes{64 * kKiB} : Bytes{kMiB};
+  }
+  if (e.replay.engine == "uring") out.notes.push_back("engine uring is simulated as posix: the cost of rings is not modelled");
+  r.remove_before = has(e.replay.before, "remove");
+  r.skeleton_before = has(e.replay.before, "skeleton");
+  r.sync_after = has(e.replay.after, "sync");
+  for (const auto& [name, text] : e.knobs) {
+    int value = 0;
+    const bool number = std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{};
+    if (name == "/sys/block/{dev}/queue/nr_requests" && number && value > 0) {
+      in.device.queue_depth = value;
+    } else if (name == "/sys/block/{dev}/queue/max_sectors_kb" && number && value >= 4) {
+      in.device.max_request = Bytes{value * kKiB};
+    } else {
+      out.notes.push_back(fmt::format("the knob \"{}\" has no effect in the simulated box", name));
+    }
+  }
+  return out;
+}
+
+}  // namespace spillway::simulated

@@ -1,0 +1,43 @@
+#pragma once
+/// From a case to the simulator's inputs: values in, values out. Everything that the experiment does not say and the
+/// profile had to supply is in the profile's own description; what could not be taken over is in `notes`.
+
+#include "sim/box/inputs.hpp"
+#include "sim/device/device_spec.hpp"
+#include "sim/result.hpp"
+#include "workload/archive/catalogue.hpp"
+#include "workload/box.hpp"
+#include "workload/simulated/profile.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::simulated {
+
+/// What the simulated box cannot do at all: an `unsupported` error with one sentence.
+Status can_simulate(const Experiment& experiment);
+
+/// Directories and files of a catalogue, as the simulator sees them. Links, devices and fifos are left out.
+std::shared_ptr<const sim::FileCatalogue> file_catalogue(const Catalogue& catalogue);
+
+/// The device of [device] as a device model: models compose (a cache before an array of disks).
+Result<sim::device::DeviceSpec> device_model(const DeviceSpecText& device);
+
+/// Mount options that the simulator knows, applied over what mkfs was told.
+Result<sim::FilesystemInputs> filesystem_inputs(const FilesystemSpec& spec, Bytes data);
+
+struct Translation {
+  sim::BoxInputs inputs;
+  Profile profile;
+  std::vector<std::string> notes;
+  /// The parts of the state before the run that nobody has said: "completion share", "dirtyable memory", ...
+  std::vector<std::string> unknown_state;
+  std::string device_text;
+};
+
+/// `like`: box, state before the run and settings of a real record, over the profile. Never what came out of it.
+Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileCatalogue> catalogue, const std::optional<Record>& like, std::uint64_t seed);
+
+}  // namespace spillway::simulated
