@@ -1,0 +1,308 @@
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "tests/support/skip.hpp"
+#include "workload/real/journal/journal.hpp"
+#include "workload/real/provision/limit.hpp"
+#include "workload/real/system/loop_device.hpp"
+#include "workload/real/system/mounts.hpp"
+#include "workload/real/system/process.hpp"
+#include "workload/real/system/text_file.hpp"
+#include "workload/record/record_io.hpp"
+
+namespace spillway::real {
+namespace {
+
+/// Why these tests cannot run here; "" if they can.
+std::string obstacle() {
+  if (::geteuid() != 0) return "needs root";
+  if (!exists("/dev/loop-control")) return "needs the loop driver";
+  if (!find_program("mkfs.xfs")) return "needs mkfs.xfs";
+  if (read_text("/proc/filesystems").value_or("").find("xfs") == std::string::npos) return "needs a kernel with XFS";
+  if (!limit_place()) return "needs a cgroup that limits devices";
+  return {};
+}
+
+/// A state folder, an archive of about 25 MB, and a place for records.
+struct Bench {
+  std::filesystem::path root;
+  std::string archive;
+  Bench() {
+    char name[] = "/var/tmp/spillway-box-XXXXXX";
+    root = ::mkdtemp(name);
+    const auto tree = root / "tree";
+    std::mt19937_64 random{42};
+    for (int i = 0; i < 60; ++i) {
+      const auto folder = tree / fmt::format("d{}", i % 3);
+      std::filesystem::create_directories(folder);
+      std::string data(400'000, ' ');
+      for (std::size_t at = 0; at + 8 <= data.size(); at += 8) {
+        const auto bits = random();
+        data.replace(at, 8, reinterpret_cast<const char*>(&bits), 8);
+      }
+      std::ofstream{folder / fmt::format("f{}", i), std::ios::binary} << data;
+    }
+    archive = root / "a.tar";
+    REQUIRE(run_checked({"tar", "-c", "-f", archive, "-C", tree, "."}));
+    ::setenv("SPILLWAY_STATE_DIR", state().c_str(), 1);
+    ::setenv("SPILLWAY_CACHE_DIR", (root / "cache").c_str(), 1);
+  }
+  ~Bench() {
+    (void)restore(state());
+    std::filesystem::remove_all(root);
+  }
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
+  [[nodiscard]] std::filesystem::path state() const { return root / "state"; }
+  [[nodiscard]] std::filesystem::path out() const { return root / "out"; }
+
+  struct Victim {
+    pid_t pid = 0;
+    std::filesystem::path output;
+  };
+  [[nodiscard]] Victim start(const std::vector<std::string>& arguments, const std::string& signal_spec) const {
+    Victim victim{0, root / "victim.out"};
+    victim.pid = ::fork();
+    if (victim.pid == 0) {
+      const int fd = ::open(victim.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+      ::dup2(fd, 1);
+      ::dup2(fd, 2);
+      if (signal_spec.empty()) ::unsetenv("SPILLWAY_TEST_SIGNAL");
+      else ::setenv("SPILLWAY_TEST_SIGNAL", signal_spec.c_str(), 1);
+      std::vector<std::string> words{BOX_VICTIM, archive, out()};
+      words.insert(words.end(), arguments.begin(), arguments.end());
+      std::vector<char*> raw;
+      for (auto& word : words) raw.push_back(word.data());
+      raw.push_back(nullptr);
+      ::execv(BOX_VICTIM, raw.data());
+      ::_exit(127);
+    }
+    return victim;
+  }
+  /// Exit code (128 + signal when killed), and what it printed.
+  static std::pair<int, std::string> wait(const Victim& victim) {
+    int status = 0;
+    ::waitpid(victim.pid, &status, 0);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_text(victim.output).value_or("")};
+  }
+  [[nodiscard]] std::pair<int, std::string> run(const std::vector<std::string>& arguments, const std::string& signal_spec = "") const {
+    return wait(start(arguments, signal_spec));
+  }
+};
+
+/// Everything about the box that a run may change.
+std::string snapshot(const Bench& bench) {
+  std::string all;
+  for (const char* name : {"dirty_background_bytes", "dirty_background_ratio", "dirty_bytes", "dirty_ratio", "dirty_expire_centisecs", "dirty_writeback_centisecs"})
+    all += fmt::format("{}={}\n", name, read_line(fmt::format("/proc/sys/vm/{}", name)).value_or("?"));
+  all += "task_delayacct=" + read_line("/proc/sys/kernel/task_delayacct").value_or("?") + "\n";
+  for (const auto& mount : mount_points()) all += fmt::format("mount {} {} {}\n", mount.source, mount.point, mount.type);
+  for (int number = 0; number < 200; ++number)
+    if (exists(fmt::format("/sys/block/loop{}", number))) all += fmt::format("loop{} {}\n", number, loop_backing(number).value_or("-"));
+  if (const auto place = limit_place(); place && place->version == LimitPlace::Version::v1)
+    for (const char* file : {"write_bps_device", "read_bps_device", "write_iops_device"})
+      all += fmt::format("{}: {}\n", file, read_text(fmt::format("{}/blkio.throttle.{}", place->directory, file)).value_or("?"));
+  // A tracefs that is not mounted may still hold an instance: look inside.
+  const bool mounted = exists("/sys/kernel/tracing/instances");
+  if (!mounted) ::mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr);
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator{"/sys/kernel/tracing/instances", error}) all += "instance " + entry.path().string() + "\n";
+  if (!mounted) ::umount("/sys/kernel/tracing");
+  for (const auto& entry : std::filesystem::directory_iterator{bench.state(), error})
+    if (entry.path().filename() != "lock") all += "left " + entry.path().string() + "\n";
+  return all;
+}
+
+/// Processes whose command line speaks of this bench.
+int left_running(const Bench& bench) {
+  int count = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator{"/proc", error}) {
+    if (std::atoi(entry.path().filename().c_str()) <= 0) continue;
+    const auto line = read_text(entry.path() / "cmdline");
+    if (line && line->find(bench.archive) != std::string::npos) ++count;
+  }
+  return count;
+}
+
+double seconds_of_restore(const Bench& bench) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto report = restore(bench.state());
+  REQUIRE(report);
+  for (const auto& failure : report->failures) UNSCOPED_INFO(failure);
+  CHECK(report->clean());
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+constexpr const char* kKinds[] = {"knob", "dirty_pair", "throttle", "loop", "mount", "trace", "child", "path"};
+
+}  // namespace
+
+TEST_CASE("box: a repeat leaves a whole record and the box as it was", "[box]") {
+  if (const auto why = obstacle(); !why.empty()) return test::skip(why);
+  const Bench bench;
+  const std::string before = snapshot(bench);
+  const auto [code, said] = bench.run({"untars=4", "verify=1", "knob=256"});
+  INFO(said);
+  REQUIRE(code == 0);
+  CHECK(snapshot(bench) == before);
+  const auto record = read_record(bench.out());
+  REQUIRE(record);
+  CHECK(record->complete);
+  REQUIRE(record->untars.size() == 4);
+  CHECK(record->box.target == "loop");
+  CHECK(record->durable_s >= record->untars_end_s);
+  // 4 x 24 MB at 20 MB/s: the device decides, so between 4 and 8 s; and every byte reached it.
+  CHECK(record->durable_s > 3.5);
+  CHECK(record->durable_s < 10);
+  CHECK(record->device.write_bytes > 96'000'000);
+  CHECK(record->state_before.cold);
+  for (const auto& untar : record->untars) {
+    CAPTURE(untar.number, untar.elapsed_s, untar.account.unknown_s);
+    CHECK(untar.account.total_s() == Approx(untar.elapsed_s));
+    if (untar.elapsed_s > 1) CHECK(std::abs(untar.account.unknown_s) < 0.03 * untar.elapsed_s);
+  }
+  // The last one waits for the disk, and the account says so.
+  CHECK(record->untars.back().account.throttled_s > 0.5 * record->untars.back().elapsed_s);
+  CHECK(record->counters.at("throttle_decisions") > 0);
+  CHECK(record->counters.at("trace_events_lost") == 0);
+  const auto timeline = read_timeline(bench.out() / "timeline.csv");
+  REQUIRE(timeline);
+  CHECK(timeline->rows.size() > 30);
+  CHECK(timeline->rows.front().t_s < 0);
+  CHECK(timeline->rows.back().wb_written_pages.value_or(0) > 20'000);
+}
+
+TEST_CASE("box: killed after each kind of journal entry, the box is put back and the next run works", "[box]") {
+  if (const auto why = obstacle(); !why.empty()) return test::skip(why);
+  const Bench bench;
+  const std::string before = snapshot(bench);
+  for (const char* kind : kKinds)
+    for (const char* signal : {"KILL", "INT", "TERM"}) {
+      CAPTURE(kind, signal);
+      const auto [code, said] = bench.run({"knob=256"}, fmt::format("{} after {}", signal, kind));
+      INFO(said);
+      if (std::string_view{signal} == "KILL") {
+        CHECK(code == 128 + SIGKILL);
+        CHECK(seconds_of_restore(bench) < 10);
+      } else {
+        CHECK(code == 128 + (std::string_view{signal} == "INT" ? SIGINT : SIGTERM));
+      }
+      CHECK(left_running(bench) == 0);
+      REQUIRE(snapshot(bench) == before);
+    }
+  const auto [code, said] = bench.run({});
+  INFO(said);
+  CHECK(code == 0);
+  CHECK(snapshot(bench) == before);
+}
+
+TEST_CASE("box: a second run at the same time is refused with a sentence", "[box]") {
+  if (const auto why = obstacle(); !why.empty()) return test::skip(why);
+  const Bench bench;
+  auto journal = Journal::open(bench.state());
+  REQUIRE(journal);
+  const auto [code, said] = bench.run({});
+  CHECK(code == 3);
+  CHECK(said.find("another run") != std::string::npos);
+}
+
+TEST_CASE("box: a full image ends in one sentence and the box is put back", "[box]") {
+  if (const auto why = obstacle(); !why.empty()) return test::skip(why);
+  const Bench bench;
+  const std::string before = snapshot(bench);
+  const auto [code, said] = bench.run({"untars=16", "size_mb=320", "rate_mb=0", "dirty_mb=2000"});
+  INFO(said);
+  CHECK(code == 3);
+  CHECK(said.find("No space left") != std::string::npos);
+  CHECK(snapshot(bench) == before);
+}
+
+TEST_CASE("box: a disk that fills up behind the image is found by syncfs, although tar succeeds", "[box]") {
+  if (const auto why = obstacle(); !why.empty()) return test::skip(why);
+  const Bench bench;
+  const std::string before = snapshot(bench);
+  const auto disk = bench.root / "disk";
+  std::filesystem::create_directories(disk);
+  REQUIRE(mount_file_system("tmpfs", disk, "tmpfs", "size=400m"));
+  {
+    const auto victim = bench.start({"untars=4", "path=" + disk.string(), "rate_mb=10", "dirty_mb=400"}, "");
+    // Once the file system is mounted, the rest of the disk is taken away.
+    bool filled = false;
+    for (int wait = 0; wait < 600 && !filled; ++wait) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{20});
+      for (const auto& mount : mount_points()) filled = filled || (mount.type == "xfs" && mount.point.starts_with(bench.state().string()));
+    }
+    const int fd = ::open((disk / "filler").c_str(), O_WRONLY | O_CREAT, 0600);
+    std::string chunk(1 << 20, 'x');
+    while (::write(fd, chunk.data(), chunk.size()) > 0) {
+    }
+    ::close(fd);
+    const auto [code, said] = Bench::wait(victim);
+    INFO(said);
+    CHECK(filled);
+    CHECK(code == 3);
+    // Space ran out, or XFS shut down over it: either way it is said that data did not reach the disk.
+    const bool told = said.find("space ran out") != std::string::npos || said.find("did not reach the disk") != std::string::npos ||
+                      said.find("Input/output error") != std::string::npos || said.find("No space left") != std::string::npos;
+    CHECK(told);
+  }
+  CHECK(unmount(disk, std::chrono::milliseconds{5000}));
+  CHECK(snapshot(bench) == before);
+}
+
+TEST_CASE("box: every engine extracts the same tree", "[box]") {
+  if (const auto why = obstacle(); !why.empty()) return test::skip(why);
+  const Bench bench;
+  for (const char* engine : {"tar", "bsdtar", "libarchive", "posix", "uring"}) {
+    CAPTURE(engine);
+    const auto [code, said] = bench.run({"untars=1", "rate_mb=0", "verify=1", fmt::format("engine={}", engine)});
+    INFO(said);
+    CHECK(code == 0);
+  }
+}
+
+TEST_CASE("box: random moments of death, before and after entries and in between", "[.long][box]") {
+  if (const auto why = obstacle(); !why.empty()) return test::skip(why);
+  const Bench bench;
+  const std::string before = snapshot(bench);
+  const auto seed = std::random_device{}();
+  std::mt19937 random{seed};
+  UNSCOPED_INFO("seed " << seed);
+  for (const char* kind : kKinds) {
+    CAPTURE(kind);
+    const auto [code, said] = bench.run({"knob=256"}, fmt::format("KILL before {}", kind));
+    CHECK(code == 128 + SIGKILL);
+    CHECK(seconds_of_restore(bench) < 10);
+    REQUIRE(snapshot(bench) == before);
+  }
+  for (int round = 0; round < 50; ++round) {
+    const int signal = std::array{SIGKILL, SIGINT, SIGTERM, SIGHUP}[random() % 4];
+    const auto delay = std::chrono::milliseconds{random() % 4000};
+    CAPTURE(round, signal, delay.count(), seed);
+    const auto victim = bench.start({"knob=256"}, "");
+    std::this_thread::sleep_for(delay);
+    ::kill(victim.pid, signal);
+    const auto [code, said] = Bench::wait(victim);
+    INFO(said);
+    if (signal == SIGKILL) CHECK(seconds_of_restore(bench) < 10);
+    CHECK(left_running(bench) == 0);
+    REQUIRE(snapshot(bench) == before);
+  }
+}
+
+}  // namespace spillway::real
