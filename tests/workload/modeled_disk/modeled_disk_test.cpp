@@ -78,8 +78,8 @@ struct LoopXfs {
     if (!configured) return false;
     attached = true;
     mkdir(at.c_str(), 0700);
-    if (!run("mkfs.xfs -q -f -K -d su=64k,sw=10 " + device)) return false;
-    mounted = mount(device.c_str(), at.c_str(), "xfs", 0, "nodiratime,inode64") == 0;
+    if (!run("mkfs.xfs -q -f -K -d su=64k,sw=10 -l size=64m " + device)) return false;
+    mounted = mount(device.c_str(), at.c_str(), "xfs", MS_NODIRATIME, "inode64") == 0;
     return mounted;
   }
   void take_down() {
@@ -147,7 +147,7 @@ TEST_CASE("modeled disk: XFS on a loop on twelve modeled disks keeps its data, a
   for (const bool in_file : {false, true}) {
     CAPTURE(in_file);
     const ScratchDirectory scratch;
-    const Bytes size{512 * kMiB};
+    const Bytes size{1 * kGiB};
     ModeledDiskOptions options{.spec = array(size), .size = size, .directory = scratch.path + "/disk"};
     if (in_file) options.data_file = scratch.path + "/data";
     auto disk = ModeledDisk::start(options);
@@ -204,7 +204,7 @@ TEST_CASE("modeled disk: XFS on a loop on twelve modeled disks keeps its data, a
 TEST_CASE("modeled disk: the server's death hangs nothing, and everything can be taken down within 10 s", "[real][modeled_disk][box]") {
   if (const auto why = obstacle(true)) return test::skip(*why);
   const ScratchDirectory scratch;
-  const Bytes size{512 * kMiB};
+  const Bytes size{1 * kGiB};
   auto disk = ModeledDisk::start({.spec = array(size), .size = size, .directory = scratch.path + "/disk"});
   INFO((disk ? std::string() : disk.error().what));
   REQUIRE(disk);
