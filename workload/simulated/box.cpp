@@ -4,6 +4,7 @@
 #include "workload/archive/catalogue.hpp"
 #include "workload/experiment/quantity.hpp"
 #include "workload/record/record_io.hpp"
+#include "workload/simulated/pipeline_case.hpp"
 #include "workload/simulated/to_record.hpp"
 #include "workload/simulated/translate.hpp"
 
@@ -25,6 +26,8 @@ class SimulatedBox : public Box {
   Status check(const Case& item) override { return can_simulate(item.experiment); }
 
   Result<std::vector<std::string>> plan(const Case& item) override {
+    if (const auto& p = item.experiment.pipeline)
+      return std::vector<std::string>{fmt::format("Simulates a pipeline of {} sources and {} stages; nothing on this machine is changed.", p->sources, p->stages.size())};
     SPILLWAY_ASSIGN(const auto catalogue, catalogue_for(item.experiment));
     SPILLWAY_ASSIGN(const Translation t, translate(item, catalogue, options_.like, item.experiment.seed));
     return std::vector<std::string>{
@@ -34,6 +37,7 @@ class SimulatedBox : public Box {
   }
 
   Result<Record> run(const Case& item, const RepeatContext& context) override {
+    if (item.experiment.pipeline) return run_pipeline_case(item, context);
     SPILLWAY_ASSIGN(const auto catalogue, catalogue_for(item.experiment));
     SPILLWAY_ASSIGN(const Translation translation, translate(item, catalogue, options_.like, context.seed));
     if (context.live) context.live({fmt::format("simulating {} untars", translation.inputs.replay.untars)});

@@ -61,7 +61,10 @@ void set_state(sim::StateBefore& before, const BoxState& state, const Experiment
 }  // namespace
 
 Status can_simulate(const Experiment& e) {
-  if (e.pipeline) return unsupported("does not run [pipeline] from an experiment file yet");
+  if (e.pipeline) {
+    if (e.has_replay || !e.jobs.empty()) return unsupported("runs a [pipeline] alone: take [replay] and [[job]] out of the experiment");
+    return {};
+  }
   if (!e.jobs.empty()) return unsupported("does not run [[job]] yet; only [replay]");
   if (!e.has_replay) return unsupported("has nothing to do: the experiment has no [replay]");
   if (e.filesystem.type != "xfs") return unsupported(fmt::format("knows XFS only, not {}", e.filesystem.type));
