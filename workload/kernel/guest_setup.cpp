@@ -69,6 +69,8 @@ Result<GuestSetup> translate(const Case& item, const Catalogue& catalogue, const
   setup.write_iops = experiment.device.iops;
   setup.nr_requests = experiment.device.nr_requests;
   setup.cgroups = cgroup_flushers(replay.flushers).value_or(0);
+  setup.cgroup_limit = experiment.memory.cgroup_limit.value_or(Bytes{0});
+  if (setup.cgroup_limit.value() > 0) setup.cgroups = std::max(1, setup.cgroups);
   setup.knobs = experiment.knobs;
 
   const Bytes written = catalogue.data_bytes * replay.untars;
@@ -181,7 +183,10 @@ std::string init_script(const GuestSetup& setup) {
   if (setup.cgroups > 0) {
     line("mount -t cgroup2 none /sys/fs/cgroup");
     line("echo '+memory +io' > /sys/fs/cgroup/cgroup.subtree_control");
-    for (const auto& group : plan.cgroups) line("mkdir {}", group);
+    for (const auto& group : plan.cgroups) {
+      line("mkdir {}", group);
+      if (setup.cgroup_limit.value() > 0) line("echo {} > {}/memory.max", setup.cgroup_limit.value(), group);
+    }
   } else if (setup.disk == Disk::loop) {
     line("mount -t cgroup -o blkio none /sys/fs/cgroup");
   }

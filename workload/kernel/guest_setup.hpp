@@ -38,6 +38,7 @@ struct GuestSetup {
   std::vector<std::pair<std::string, std::string>> knobs;
   /// Whether one cgroup (v2) for each of several flushers is made; blk-throttle's rules then are not at hand (v1 only).
   int cgroups = 0;
+  Bytes cgroup_limit{0};            ///< memory.max of each; 0: none
   Bytes memory{0};                  ///< RAM of the guest
   GuestPlan plan;
   std::vector<std::string> notes;   ///< what was substituted or assumed, for the record
