@@ -2,10 +2,14 @@
 /// A record with the shape of a real run, made by hand: walls and CPU of a baseline run on a 40 MiB/s loop, limit
 /// 500 MB, background 250 MB, and a timeline that follows from them by straight lines.
 
+#include "plots/sweep.hpp"
 #include "workload/record/record.hpp"
 #include "workload/record/timeline.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
 
 namespace spillway::test {
 
@@ -42,8 +46,31 @@ inline Record reference_record(double scale = 1.0) {
   sync.start_s = t;
   sync.elapsed_s = 11.4;
   record.phases.push_back(sync);
+  record.device.split_pct = {{"transfer", 42.0}, {"seek", 21.5}, {"rotation", 12.0}, {"metadata", 7.5}, {"log", 5.0}, {"idle", 12.0}};
+  const char* queues[] = {"flush", "xfs-conv", "xfs-cil", "loop", "dio", "kblockd", "writeback"};
+  for (int i = 0; i < 7; ++i) {
+    KworkerResult worker;
+    worker.queue = queues[i];
+    worker.count = i == 1 ? 4 : 1;
+    worker.cpu_pct = 3.0 / (i + 1);
+    record.kworkers.push_back(worker);
+  }
   record.complete = true;
   return record;
+}
+
+/// Two keys: dirty limit x writers.
+inline std::vector<plots::SweepPoint> reference_sweep() {
+  std::vector<plots::SweepPoint> points;
+  const double limits[] = {125, 250, 500, 1000};
+  const double ends[] = {26.3, 23.6, 18.0, 7.2};
+  for (int writers = 1; writers <= 4; writers *= 2) {
+    for (int i = 0; i < 4; ++i) {
+      const double y = ends[i] / (1 + 0.1 * writers);
+      points.push_back({limits[i], std::to_string(static_cast<int>(limits[i])) + "MB", std::to_string(writers), y, y * 0.95, y * 1.04});
+    }
+  }
+  return points;
 }
 
 inline Timeline reference_timeline() {
@@ -59,6 +86,8 @@ inline Timeline reference_timeline() {
     row.thresh_pages = 122070;
     row.background_pages = 61035;
     row.limit_pages = 122070;
+    row.device_write_bytes = std::max(0.0, row.t_s) * 41.9e6;
+    row.write_bandwidth_pages_per_s = (41.9 + 62.9 * std::exp(-std::max(0.0, row.t_s) / 4)) * 1e6 / 4096;
     timeline.rows.push_back(row);
   }
   return timeline;

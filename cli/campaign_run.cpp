@@ -1,0 +1,265 @@
+#include "cli/campaign_run.hpp"
+
+#include "cli/campaign/folder.hpp"
+#include "cli/campaign/lock.hpp"
+#include "cli/campaign/table.hpp"
+#include "cli/campaign/table_log.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/figures.hpp"
+#include "cli/talk.hpp"
+#include "cli/untar_table.hpp"
+#include "workload/experiment/effective.hpp"
+#include "workload/experiment/sweep.hpp"
+#include "workload/interrupt/interrupt.hpp"
+#include "workload/record/file_io.hpp"
+#include "workload/record/record_io.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <fmt/core.h>
+
+namespace spillway::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Event = campaign::Options::Event;
+
+/// Up to so many points a simulated campaign keeps full records by itself.
+constexpr std::size_t kRecordsByDefault = 200;
+/// Up to so many cases are shown one by one, and drawn.
+constexpr std::size_t kCasesShown = 12;
+
+std::vector<std::string> swept_keys(const ExperimentFile& file) {
+  std::vector<std::string> keys;
+  for (const SweepSpec& sweep : file.base.sweeps) keys.insert(keys.end(), sweep.keys.begin(), sweep.keys.end());
+  return keys;
+}
+
+/// Everything that decides a sweep's outcomes: what its cases ask, the seed and the box.
+std::string digest(const ExperimentFile& file, const std::string& box) {
+  std::string text = campaign::outcome_part(effective_json(file.base)).dump() + "|" + box + fmt::format("|{}|", file.cases.size());
+  for (const SweepSpec& sweep : file.base.sweeps) {
+    for (const std::string& key : sweep.keys) text += key + ",";
+    for (const auto& row : sweep.rows) {
+      for (const std::string& value : row) text += value + ",";
+      text += ";";
+    }
+  }
+  return campaign::digest_of(text);
+}
+
+/// Leaves the box's settings alone: nothing of the experiment that would change one.
+void leave_settings(Case& item) {
+  item.experiment.memory = {};
+  item.experiment.knobs.clear();
+  item.experiment.device.rate = BytesPerSec{0};
+  item.experiment.device.read_rate = BytesPerSec{0};
+  item.experiment.device.iops = 0;
+  item.effective = effective_json(item.experiment);
+}
+
+/// Tells how it goes: every point's end on a line of its own when they are few or slow, else a line now and then.
+class Teller {
+ public:
+  explicit Teller(std::size_t points) : every_point_(points <= 50) {}
+  void operator()(const Event& event) {
+    const auto now = std::chrono::steady_clock::now();
+    switch (event.kind) {
+      case Event::Kind::started:
+      case Event::Kind::live:
+        live(event.text);
+        return;
+      case Event::Kind::failed:
+        say(event.text);
+        return;
+      case Event::Kind::kept:
+        live(fmt::format("kept {}", event.text));
+        return;
+      case Event::Kind::done:
+        if (every_point_ || now - last_ > std::chrono::seconds(30)) {
+          say(fmt::format("{} done: {}", event.text, progress_text(event.progress)));
+          last_ = now;
+        } else if (now - last_live_ > std::chrono::milliseconds(100)) {
+          live(progress_text(event.progress));
+          last_live_ = now;
+        }
+        return;
+    }
+  }
+
+ private:
+  bool every_point_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now(), last_live_{};
+};
+
+/// table.csv out of records, one at a time.
+Status write_table(const CampaignRun& run, const fs::path& csv) {
+  std::string text = campaign::table_header(swept_keys(run.file));
+  for (std::size_t c = 0; c < run.file.cases.size(); ++c) {
+    for (const Record& record : records_of(run, run.file.cases[c])) {
+      text += campaign::table_rows(run.file.cases[c], {c, record.repeat}, record, swept_keys(run.file));
+    }
+  }
+  return write_file_atomically(csv, text);
+}
+
+}  // namespace
+
+Result<ExperimentFile> load(const std::string& path, const CampaignSettings& settings) {
+  SPILLWAY_ASSIGN(ExperimentFile file, load_experiment(path, settings.overrides));
+  for (const std::string& warning : file.warnings) say("warning: " + warning);
+  if (settings.as_is) {
+    for (Case& item : file.cases) leave_settings(item);
+  }
+  return file;
+}
+
+Result<CampaignRun> run_experiment(ExperimentFile file, const CampaignSettings& settings, const campaign::StopRule& stop) {
+  CampaignRun run;
+  run.file = std::move(file);
+  const std::string kind = kind_of(settings.box);
+  run.out = settings.out.empty() ? fs::path{"out"} / kind : settings.out;
+  const Experiment& base = run.file.base;
+  const std::size_t points = run.file.cases.size() * static_cast<std::size_t>(base.repeats);
+  run.keeps_records = kind != "simulated" || stop || settings.records.value_or(points <= kRecordsByDefault && settings.shard.whole());
+
+  SPILLWAY_ASSIGN(const auto boxes, make_boxes(settings.box));
+  std::vector<Box*> pointers;
+  for (const auto& box : boxes) pointers.push_back(box.get());
+  SPILLWAY_ASSIGN(const campaign::Lock lock, campaign::Lock::take(run.out, settings.shard));
+
+  std::unique_ptr<campaign::Store> store;
+  if (run.keeps_records) {
+    store = std::make_unique<campaign::RecordStore>(run.out, kind, base.seed, settings.fresh);
+  } else {
+    const campaign::TableIdentity identity{base.name, digest(run.file, settings.box.name), run.file.cases.size(), swept_keys(run.file)};
+    SPILLWAY_ASSIGN(store, campaign::TableStore::open(run.out, identity, base.repeats, settings.shard, base.seed, settings.fresh));
+  }
+  campaign::Options options;
+  options.repeats = base.repeats;
+  SPILLWAY_ASSIGN(options.order, campaign::parse_order(base.order));
+  options.seed = base.seed;
+  options.shard = settings.shard;
+  options.stop = stop;
+  options.budget = settings.budget;
+  options.interrupted = [] { return interrupted(); };
+  options.event = Teller(points);
+  say(fmt::format("{}: {} case{}, {} repeat{}, seed {}, box {}, results in {}", base.name, run.file.cases.size(),
+                  run.file.cases.size() == 1 ? "" : "s", base.repeats, base.repeats == 1 ? "" : "s", base.seed, settings.box.name,
+                  (run.out / base.name).string()));
+  SPILLWAY_ASSIGN(run.outcome, campaign::run_campaign(campaign::source_of(run.file.cases), pointers, *store, options));
+  clear_live();
+
+  const fs::path csv = run.out / base.name / "table.csv";
+  if (run.keeps_records) {
+    if (run.outcome.left == 0 && run.outcome.progress.ended() > run.outcome.progress.failed && settings.shard.whole()) {
+      SPILLWAY_TRY(write_table(run, csv));
+      run.table = csv;
+    }
+  } else if (settings.shard.whole()) {
+    SPILLWAY_ASSIGN(const auto merged, campaign::merge_tables({run.out / base.name / "table.log"}, csv, false));
+    if (merged.missing == 0) run.table = csv;
+  }
+  return run;
+}
+
+std::vector<Record> records_of(const CampaignRun& run, const Case& item) {
+  std::vector<Record> records;
+  for (int repeat = 1; repeat <= run.file.base.repeats; ++repeat) {
+    const fs::path folder = campaign::point_folder(run.out, item, repeat);
+    std::error_code ignored;
+    if (!fs::exists(folder / "record.json", ignored)) continue;
+    auto record = read_record(folder);
+    if (record && record->complete) records.push_back(*std::move(record));
+  }
+  return records;
+}
+
+int conclude(const CampaignRun& run) {
+  const campaign::Outcome& outcome = run.outcome;
+  const std::size_t finished = outcome.progress.ended() - outcome.progress.failed;
+  if (outcome.interrupted) {
+    say(fmt::format("Interrupted. {} of {} points are done and kept; the same command does the rest.", finished, outcome.progress.total));
+    return kSignalBase + std::max(1, interrupt_signal());
+  }
+  if (outcome.out_of_budget) {
+    say(fmt::format("Out of time: {} points are left; the same command does them.", outcome.left));
+  }
+  if (outcome.failures.empty()) return kDone;
+  for (const campaign::Failure& failure : outcome.failures) {
+    if (failure.error.kind == ErrorKind::unsupported) continue;
+    say(fmt::format("{} finished point{} kept; the same command does the rest.", finished, finished == 1 ? " is" : "s are"));
+    return exit_code_of(failure.error.kind);
+  }
+  // Cases that this box cannot run: only when there was nothing else is the whole call a skip.
+  return finished == 0 ? kCannot : kDone;
+}
+
+int print_results(const CampaignRun& run, const CampaignSettings& settings, const std::string& verb) {
+  const fs::path folder = run.out / run.file.base.name;
+  nlohmann::ordered_json json{{"schema", fmt::format("spillway.{}/1", verb)},
+                              {"experiment", run.file.base.name},
+                              {"folder", folder.string()},
+                              {"box", kind_of(settings.box)},
+                              {"points", run.outcome.progress.total},
+                              {"kept", run.outcome.progress.kept},
+                              {"run", run.outcome.progress.run},
+                              {"failed", run.outcome.progress.failed},
+                              {"left", run.outcome.left},
+                              {"table", run.table.string()},
+                              {"cases", nlohmann::ordered_json::array()},
+                              {"failures", nlohmann::ordered_json::array()}};
+  for (const campaign::Failure& failure : run.outcome.failures) {
+    json["failures"].push_back({{"case", failure.case_folder}, {"repeat", failure.point.repeat}, {"what", failure.error.what}});
+  }
+  const bool few = run.file.cases.size() <= kCasesShown;
+  int code = kDone;
+  bool drawing = settings.plot && few;
+  for (const Case& item : run.file.cases) {
+    if (!run.keeps_records || (!few && !settings.json)) break;
+    const std::vector<Record> records = records_of(run, item);
+    if (records.empty()) continue;
+    nlohmann::ordered_json entry{{"case", item.folder}, {"records", nlohmann::ordered_json::array()}, {"figures", nlohmann::ordered_json::array()}};
+    std::string shown;
+    for (const Record& record : records) {
+      const fs::path repeat = campaign::point_folder(run.out, item, record.repeat);
+      entry["records"].push_back((repeat / "record.json").string());
+      if (drawing) {
+        static constexpr plots::Format kFormats[] = {plots::Format::png, plots::Format::svg, plots::Format::text};
+        const auto pictures = draw(std::span(&record, 1), repeat, kFormats);
+        if (!pictures) {
+          // A figure that cannot be drawn takes nothing away from the record.
+          say("no figures: " + pictures.error().what);
+          drawing = false;
+        } else {
+          for (const fs::path& picture : *pictures) {
+            entry["figures"].push_back(picture.string());
+            if (settings.show && picture.extension() == ".txt") shown += "\n" + spillway::read_file(picture).value_or("");
+          }
+        }
+      }
+      if (!settings.json) {
+        const bool alone = run.file.cases.size() == 1 && records.size() == 1;
+        fmt::print("{}{}", alone ? "" : fmt::format("== {} r{}\n", item.folder, record.repeat), untar_table(record));
+      }
+    }
+    if (!settings.json) fmt::print("{}", shown);
+    json["cases"].push_back(std::move(entry));
+  }
+  if (settings.json) {
+    fmt::print("{}\n", json.dump(1));
+  } else {
+    if (!few) say(fmt::format("{} cases: see the table.", run.file.cases.size()));
+    if (!run.table.empty()) fmt::print("table: {}\n", run.table.string());
+    for (const auto& entry : json["cases"]) {
+      for (const auto& figure : entry["figures"]) {
+        if (figure.get<std::string>().ends_with(".png")) fmt::print("figure: {}\n", figure.get<std::string>());
+      }
+    }
+  }
+  std::fflush(stdout);
+  return code;
+}
+
+}  // namespace spillway::cli

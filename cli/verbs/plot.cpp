@@ -1,0 +1,66 @@
+/// spillway plot: the figures of records.
+
+#include "cli/exit_code.hpp"
+#include "cli/figures.hpp"
+#include "cli/options.hpp"
+#include "cli/talk.hpp"
+#include "cli/verbs/verbs.hpp"
+#include "workload/record/file_io.hpp"
+#include "workload/record/record_io.hpp"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+namespace spillway::cli {
+
+int run_plot(const std::vector<std::string>& arguments) {
+  Options options("plot RECORD...", "Draws every figure that a record can fill; script and data stay beside the pictures.");
+  options.positional("record", "RECORD is a record.json, a folder r<N>, or a folder above: all records below it.", -1);
+  options.group("Output")
+      ("format", po::value<std::vector<std::string>>()->composing()->value_name("FORMAT"), "png, svg or text; repeatable (default: all)")
+      ("show", po::bool_switch(), "print the text figures")
+      ("json", po::bool_switch(), "one object on stdout, schema spillway.plot/1");
+  auto parsed = options.parse(arguments);
+  if (!parsed) return report(parsed.error());
+  if (parsed->help) return kDone;
+  if (parsed->all("record").empty()) return report({ErrorKind::bad_input, 0, "plot: give a record, or a folder of records"});
+  std::vector<plots::Format> formats;
+  for (const std::string& text : parsed->all("format")) {
+    const auto format = plots::parse_format(text);
+    if (!format) return report(format.error());
+    formats.push_back(*format);
+  }
+  if (formats.empty()) formats = {plots::Format::png, plots::Format::svg, plots::Format::text};
+  nlohmann::ordered_json json{{"schema", "spillway.plot/1"}, {"figures", nlohmann::ordered_json::array()}};
+  for (const std::string& path : parsed->all("record")) {
+    std::vector<std::pair<std::filesystem::path, Record>> records;
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored) && !std::filesystem::exists(std::filesystem::path{path} / "record.json", ignored)) {
+      std::vector<std::string> skipped;
+      auto below = read_records_below(path, &skipped);
+      if (!below) return report(below.error());
+      for (const std::string& sentence : skipped) say(sentence);
+      records = *std::move(below);
+    } else {
+      auto record = read_record(path);
+      if (!record) return report(record.error());
+      const bool folder = std::filesystem::is_directory(path, ignored);
+      records.emplace_back(folder ? std::filesystem::path{path} / "record.json" : std::filesystem::path{path}, *std::move(record));
+    }
+    if (records.empty()) return report({ErrorKind::bad_input, 0, fmt::format("{}: no complete record below it", path)});
+    for (const auto& [file, record] : records) {
+      const auto pictures = draw(std::span(&record, 1), file.parent_path(), formats);
+      if (!pictures) return report(pictures.error());
+      for (const auto& picture : *pictures) {
+        json["figures"].push_back(picture.string());
+        if (parsed->get<bool>("json")) continue;
+        if (parsed->get<bool>("show") && picture.extension() == ".txt") fmt::print("{}\n", spillway::read_file(picture).value_or(""));
+        fmt::print("{}\n", picture.string());
+      }
+    }
+  }
+  if (parsed->get<bool>("json")) fmt::print("{}\n", json.dump(1));
+  return kDone;
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,59 @@
+/// spillway run: an experiment on a kernel.
+
+#include "cli/campaign_run.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/talk.hpp"
+#include "cli/verbs/verbs.hpp"
+
+#include <fmt/core.h>
+
+namespace spillway::cli {
+
+namespace {
+
+int dry_run(const ExperimentFile& file, const CampaignSettings& settings) {
+  const auto boxes = make_boxes(settings.box);
+  if (!boxes) return report(boxes.error());
+  Box& box = *boxes->front();
+  int code = kDone;
+  for (const Case& item : file.cases) {
+    if (file.cases.size() > 1) fmt::print("== {}\n", item.folder);
+    const auto plan = box.plan(item);
+    if (!plan) {
+      code = report(plan.error());
+      continue;
+    }
+    for (const std::string& sentence : *plan) fmt::print("{}\n", sentence);
+    if (const auto able = box.check(item); !able) code = report(able.error());
+  }
+  return code;
+}
+
+}  // namespace
+
+int run_run(const std::vector<std::string>& arguments) {
+  Options options("run FILE",
+                  "Runs an experiment on a kernel: makes the archive and the disk, changes the settings (journalled, put\n"
+                  "back on every exit), untars, measures. Complete repeats are kept: the same command goes on where it ended.");
+  options.positional("file", "FILE is an experiment (TOML), for example experiments/quick.toml.", 1);
+  options.group("Box")("box", po::value<std::string>()->default_value("real")->value_name("BOX"),
+                       "real: the kernel that runs here; kernel[:NAME]: another one in virtual time");
+  add_campaign_options(options, true);
+  auto parsed = options.parse(arguments);
+  if (!parsed) return report(parsed.error());
+  if (parsed->help) return kDone;
+  if (parsed->all("file").empty()) return report({ErrorKind::bad_input, 0, "run: give an experiment file; `spillway run --help` says more"});
+  auto settings = campaign_settings(*parsed, true);
+  if (!settings) return report(settings.error());
+  settings->box.name = parsed->get<std::string>("box");
+  if (kind_of(settings->box) == "simulated") return report({ErrorKind::bad_input, 0, "run --box simulated: use `spillway simulate`"});
+  auto file = load(parsed->all("file").front(), *settings);
+  if (!file) return report(file.error());
+  if (parsed->get<bool>("dry-run")) return dry_run(*file, *settings);
+  const auto run = run_experiment(*std::move(file), *settings);
+  if (!run) return report(run.error());
+  print_results(*run, *settings, "run");
+  return conclude(*run);
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,28 @@
+# How long writers slept in balance_dirty_pages
+# Run beside its data: gnuplot pauses.gp draws pauses.png; gnuplot -e 'format="svg"' pauses.gp, or "text", the others.
+if (!exists("format")) format = "png"
+if (format eq "png") {
+  set terminal pngcairo noenhanced size 1000,600 font "DejaVu Sans,11" background "#FFFFFF"
+  set output "pauses.png"
+}
+if (format eq "svg") {
+  set terminal svg noenhanced size 1000,600 font "DejaVu Sans,11" background "#FFFFFF"
+  set output "pauses.svg"
+}
+if (format eq "text") {
+  set terminal dumb nofeed noenhanced mono size 72,26
+  set output "pauses.txt"
+}
+if (format ne "text") { set bmargin 4 }
+set title (format eq "text") ? 'How long writers slept in balance_dirty_pages'."\n".'Measured on the real box, Linux 6.18.44; loop over loop, 40 MiB/s;'."\n".'memory.dirty_bytes = 500MB' : 'How long writers slept in balance_dirty_pages'."\n".'Measured on the real box, Linux 6.18.44; loop over loop, 40 MiB/s; memory.dirty_bytes = 500MB'
+set xlabel 'length of a pause (ms)'
+set ylabel 'pauses (count)'
+set yrange [0:3.45]
+unset key
+set xtics nomirror
+set grid ytics lt 1 lw 0.5 lc rgb "#CCCCCC"
+set boxwidth 0.65
+set style fill solid 0.5 border lc rgb "#000000"
+set offsets 0.6, 0.6, 0, 0
+plot "pauses.dat" using 0:2:xtic(1) with boxes lc rgb "#0072B2", \
+     "" using 0:2:(sprintf("%.3g", $2)) with labels offset 0,0.7
