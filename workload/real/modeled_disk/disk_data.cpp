@@ -102,7 +102,7 @@ class FileData final : public DiskData {
 
 }  // namespace
 
-Result<std::unique_ptr<DiskData>> memory_data(Bytes size) {
+Result<std::unique_ptr<DiskData>> memory_data(Bytes size, bool prefault) {
   const auto length = static_cast<std::size_t>(size.value());
   void* base = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) {
@@ -111,6 +111,9 @@ Result<std::unique_ptr<DiskData>> memory_data(Bytes size) {
   }
   madvise(base, length, MADV_HUGEPAGE);  // fewer faults while it fills; a wish only
   madvise(base, length, MADV_DONTDUMP);
+  if (prefault) {
+    for (std::size_t at = 0; at < length; at += static_cast<std::size_t>(kPage)) static_cast<volatile char*>(base)[at] = 0;
+  }
   return std::make_unique<MemoryData>(static_cast<char*>(base), length);
 }
 

@@ -21,7 +21,7 @@ class DiskData {
   virtual int discard(std::int64_t size, std::int64_t offset) = 0;
 };
 
-Result<std::unique_ptr<DiskData>> memory_data(Bytes size);
+Result<std::unique_ptr<DiskData>> memory_data(Bytes size, bool prefault);
 /// Makes the file and unlinks it at once.
 Result<std::unique_ptr<DiskData>> file_data(Bytes size, const std::string& path);
 

@@ -20,7 +20,7 @@ namespace spillway::real {
 
 namespace {
 
-constexpr int kStartTimeoutMs = 10'000;
+constexpr int kStartTimeoutMs = 60'000;  // prefaulting takes its time
 
 Error refused(std::string what, int error = 0) {
   if (error != 0) what += fmt::format(": {}.", std::strerror(error));

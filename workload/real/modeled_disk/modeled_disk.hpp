@@ -34,6 +34,8 @@ struct ModeledDiskOptions {
   std::string directory{};
   /// Sparse file for the data (made, and removed by the server at once, so that it is gone with it). Empty: memory.
   std::string data_file{};
+  /// Touch all memory before the disk is ready, so that no request pays for a page fault (about a second for 2 GiB).
+  bool prefault = false;
   /// Where the report goes. Empty: `directory` + ".json", beside the mount.
   std::string report_path{};
   /// Requests that the kernel keeps outstanding (FUSE max_background). 0: what the model says, at most 128.
