@@ -137,7 +137,8 @@ TEST_CASE("modeled disk: one disk's random reads take seek and rotation, in real
   // Seek average 8.2 ms and half a revolution; the mean of 60 draws has a standard error of about 0.5 ms.
   CHECK(requested_ms == Approx(12.6).margin(2));
   CHECK(per_read_ms >= requested_ms);         // never early
-  CHECK(per_read_ms < requested_ms + 2);      // and not much late, even on a loaded machine
+  // Not late either. The reader itself may wait for a core on a loaded machine, so the server's own view counts.
+  CHECK(json["service"]["late"]["p50_us"].get<double>() <= 2048);
   CHECK(json["disks"][0]["seeks"].get<int>() >= kReads - 2);
   CHECK(access((scratch.path + "/disk").c_str(), F_OK) != 0);  // nothing is left behind
 }
