@@ -8,6 +8,7 @@
 
 #include "analysis/account/account.hpp"
 #include "analysis/knee/knee.hpp"
+#include "analysis/knee/timeline_knee.hpp"
 #include "analysis/metrics/metric_value.hpp"
 #include "analysis/quantity.hpp"
 #include "analysis/report/narrow_toml.hpp"
@@ -158,6 +159,23 @@ std::string answer_sentences(std::span<const Record* const> repeats, std::uint64
   return answer + " " + (bottleneck ? bottleneck->sentence : std::string{"Where the time went was not recorded."});
 }
 
+std::string timeline_sentences(const Timeline& timeline, double untars_end_s, std::uint64_t seed) {
+  const Crossings crossings = find_crossings(timeline);
+  std::string list;
+  const auto add = [&](std::string_view what, const std::optional<double>& at) {
+    if (at) list += fmt::format("{}{} at {:.1f} s", list.empty() ? "" : ", ", what, *at);
+  };
+  add("background", crossings.background_s);
+  add("freerun", crossings.freerun_s);
+  add("the limit", crossings.limit_s);
+  std::string out = list.empty() ? "" : fmt::format("Dirty memory crosses {}.", list);
+  if (const auto knee = find_timeline_knee(timeline, untars_end_s, {.seed = seed})) {
+    out += fmt::format("{}The rate of accepted data falls {:.1f}-fold at {:.1f} s ({:.1f} to {:.1f}).", out.empty() ? "" : " ", knee->ratio, knee->at_s,
+                       knee->interval.low, knee->interval.high);
+  }
+  return out;
+}
+
 std::string verdict_text(const Verdict& verdict) {
   std::string out;
   for (const Judgement& j : verdict.judgements) {
@@ -237,6 +255,7 @@ Result<std::string> report_mail(const MailInput& input) {
   if (const std::string bars = untar_bars(first); !bars.empty()) out += "\n" + bars;
   if (input.timeline != nullptr) {
     if (const std::string plot = dirty_plot(*input.timeline, std::max(first.durable_s, first.untars_end_s)); !plot.empty()) out += "\n" + plot;
+    if (const std::string moments = timeline_sentences(*input.timeline, first.untars_end_s, input.seed); !moments.empty()) out += "\n" + wrap(moments);
   }
   if (const std::string account = account_table(first); !account.empty()) {
     out += heading("Where the time went");

@@ -38,6 +38,10 @@ std::optional<std::string> cut_experiment(std::string_view mail);
 /// The answer in two sentences: where it collapses or that it does not; what bounds it.
 std::string answer_sentences(std::span<const Record* const> repeats, std::uint64_t seed);
 
+/// When dirty memory crossed the kernel's lines and when the rate collapsed, in one or two sentences; empty when the timeline
+/// shows none of it.
+std::string timeline_sentences(const Timeline& timeline, double untars_end_s, std::uint64_t seed);
+
 /// One line per judgement, wrapped; then the disagreements. At most 72 columns.
 std::string verdict_text(const Verdict& verdict);
 

@@ -117,6 +117,26 @@ TEST_CASE("knee: the founding mail's two series collapse at untar 5 or 6", "[ana
   CHECK(second_untar == 5);
 }
 
+TEST_CASE("knee: medians of a real kernel collapse where the dirty limit says", "[analysis][knee]") {
+  // Eight untars of 150 MB at 40 MiB/s on a real kernel (6.18, XFS); dirty limit L, background L / 2. Writers are let run until
+  // 0.75 L is dirty: 94 MB lie in untar 1 itself (so untar 2 is the first at the device's rate), 188 in untar 2, 375 in
+  // untar 3, 750 at the end of untar 5, and the device drains meanwhile: untar 6.
+  const auto [limit_mb, expected, elapsed] = GENERATE(table<int, std::size_t, std::vector<double>>({
+      {125, 2, {0.91, 3.51, 3.63, 3.66, 3.65, 3.65, 3.66, 3.65}},
+      {250, 2, {0.26, 1.74, 3.26, 3.66, 3.67, 3.65, 3.66, 3.69}},
+      {500, 3, {0.18, 0.16, 1.31, 1.93, 3.34, 3.71, 3.73, 3.67}},
+      {1000, 6, {0.22, 0.18, 0.18, 0.19, 0.18, 2.07, 1.71, 2.46}},
+  }));
+  CAPTURE(limit_mb);
+  std::vector<double> series;
+  for (const double seconds : elapsed) series.push_back(150 / seconds);
+  const auto found = find_knee(series);
+  REQUIRE(found);
+  CHECK(found->first().at + 1 == expected);
+  // O_DIRECT never runs free: no collapse.
+  CHECK_FALSE(find_knee(rates({3.74, 3.78, 3.68, 3.69, 3.63, 3.78, 4.59, 3.94})));
+}
+
 TEST_CASE("knee: repeats narrow it and rule the interval", "[analysis][knee]") {
   // Five quiet repeats on a real kernel have medians 0.18 0.16 1.31 1.93 3.34 3.71 3.73 3.67 s.
   std::vector<std::vector<double>> repeats;

@@ -103,6 +103,8 @@ TEST_CASE("report: the mail has every part, no line over 72 columns, and the exp
   e.metric = "untar[8].elapsed_s";
   e.value = 100;
   e.tolerance = 0.2;
+  // Dirty memory in `rising` passes 1.25 million pages after 125.0 s; freerun, 1.875 million with writeback, after 186.5 s.
+  CHECK(timeline_sentences(timeline, 240, 1).starts_with("Dirty memory crosses background at 125.0 s, freerun at 186.5 s."));
   const auto mail = report_mail({.records = records, .timeline = &timeline, .experiment_source = source,
                                  .command = "spillway run experiments/xfs-untar.toml --box real --repeat 5 --out results --set memory.dirty_ratio=20",
                                  .verdict = judge(std::vector{e}, records)});
