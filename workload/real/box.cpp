@@ -11,6 +11,7 @@
 #include "workload/archive/catalogue.hpp"
 #include "workload/interrupt/interrupt.hpp"
 #include "workload/real/capture/environment.hpp"
+#include "workload/real/modeled_disk/modeled_disk.hpp"
 #include "workload/real/monitors/account.hpp"
 #include "workload/real/monitors/extents.hpp"
 #include "workload/real/monitors/kernel_views.hpp"
@@ -57,8 +58,10 @@ constexpr double kTick = 0.01;  // USER_HZ
 /// One repeat, from a prepared archive to a filled record. The caller takes everything back afterwards.
 class Repeat {
  public:
-  Repeat(Session& session, const Case& item, const RepeatContext& context, const PreparedArchive& archive, const RealBoxOptions& options)
-      : session_(session), item_(item), experiment_(item.experiment), context_(context), archive_(archive), options_(options) {}
+  /// `keep` receives what must outlive the undoing (the modeled disk's server).
+  Repeat(Session& session, const Case& item, const RepeatContext& context, const PreparedArchive& archive, const RealBoxOptions& options,
+         std::shared_ptr<ModeledDisk>& keep)
+      : keep_(keep), session_(session), item_(item), experiment_(item.experiment), context_(context), archive_(archive), options_(options) {}
 
   Result<Record> run() {
     SPILLWAY_TRY(prepare());
@@ -89,6 +92,7 @@ class Repeat {
     for (const auto& missing : seen_.missing) record_.notes.push_back("not seen: " + missing);
     const Bytes data = data_of(experiment_, archive_.catalogue.data_bytes);
     SPILLWAY_ASSIGN(target_, make_target(session_, experiment_, data, options_.destroy));
+    keep_ = target_.modeled;
     for (const auto& note : target_.notes) record_.notes.push_back(note);
     const bool root = ::geteuid() == 0;
     for (const auto& setting : memory_settings(experiment_.memory)) {
@@ -165,6 +169,11 @@ class Repeat {
     box.ram_bytes = memory_bytes();
     box.target = target_.kind;
     box.device = target_.device.empty() ? "folder " + target_.directory : target_.device;
+    if (target_.modeled) {
+      box.device = fmt::format("modeled {} of {} disks ({}), through FUSE and {}", experiment_.device.model, experiment_.device.disks, experiment_.device.member, target_.device);
+      box.environment = capture_environment(target_.device_name, target_.mount_point);
+      return;
+    }
     if (experiment_.device.rate.value() > 0 && target_.own_file_system)
       box.device += fmt::format(", limited to {:.1f} MB/s", static_cast<double>(experiment_.device.rate.value()) / 1e6);
     if (experiment_.device.iops > 0 && target_.own_file_system) box.device += fmt::format(", {} writes/s", experiment_.device.iops);
@@ -228,6 +237,7 @@ class Repeat {
       if (worker.queue == "flush") record_.flusher = {worker.count, worker.cpu_s, worker.cpu_pct, 0, 0};
     }
     device(seconds);
+    modeled_disk();
     const auto& rows = sampler_->rows();
     if (!rows.empty() && rows.back().wb_written_pages && rows.front().wb_written_pages)
       record_.flusher.pages_written = static_cast<std::int64_t>(*rows.back().wb_written_pages - *rows.front().wb_written_pages);
@@ -297,6 +307,40 @@ class Repeat {
     }
   }
 
+  /// The modeled disk's own counters, since its start: mkfs and mount are in them.
+  void modeled_disk() {
+    if (!target_.modeled) return;
+    const auto text = target_.modeled->report();
+    const auto report = text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json{};
+    if (!report.is_object() || !report.contains("disks")) {
+      record_.notes.push_back("the modeled disk gave no report");
+      return;
+    }
+    auto& device = record_.device;
+    const auto number = [](const nlohmann::json& from, const char* key) {
+      const auto it = from.find(key);
+      return it != from.end() && it->is_number() ? it->get<double>() : 0.0;
+    };
+    device.sequential_mb_per_s = number(report, "sequential_write_bytes_per_s") / 1e6;
+    for (const auto& disk : report["disks"]) {
+      device.members.push_back({{"busy_s", number(disk, "busy_s")}, {"seeks", number(disk, "seeks")}, {"write_mb", number(disk, "written_bytes") / 1e6},
+                                {"read_mb", number(disk, "read_bytes") / 1e6}, {"rmw_reads", number(disk, "rmw_reads")}});
+      device.seeks += static_cast<std::int64_t>(number(disk, "seeks"));
+      device.rmw_reads += static_cast<std::int64_t>(number(disk, "rmw_reads"));
+    }
+    if (device.sequential_mb_per_s > 0 && record_.durable_s > 0)
+      device.efficiency_pct = 100 * static_cast<double>(data_of(experiment_, archive_.catalogue.data_bytes).value()) / 1e6 / (device.sequential_mb_per_s * record_.durable_s);
+    double whole = 0;
+    for (const auto& [part, value] : report["time_split"].items())
+      if (value.is_number()) whole += value.get<double>();
+    for (const auto& [part, value] : report["time_split"].items())
+      if (value.is_number() && whole > 0) device.split_pct[part.substr(0, part.rfind("_s"))] = 100 * value.get<double>() / whole;
+    for (const char* kind : {"requested", "delivered", "late"}) {
+      record_.counters[fmt::format("modeled_disk.{}_us_mean", kind)] = number(report["service"][kind], "mean_us");
+      record_.counters[fmt::format("modeled_disk.{}_us_p99", kind)] = number(report["service"][kind], "p99_us");
+    }
+  }
+
   /// GNU tar's own comparison of archive and tree, folder by folder: contents, modes, times, links.
   Status verify() {
     if (!experiment_.replay.verify || !experiment_.has_replay) return {};
@@ -314,6 +358,7 @@ class Repeat {
     return {};
   }
 
+  std::shared_ptr<ModeledDisk>& keep_;
   Session& session_;
   const Case& item_;
   const Experiment& experiment_;
@@ -361,7 +406,8 @@ Result<Record> RealBox::run(const Case& item, const RepeatContext& context) {
   SPILLWAY_TRY(check_resources(item.experiment, data, state_directory(), options_.destroy));
   SPILLWAY_TRY(open_session());
   const std::uint64_t mark = session_->journal().mark();
-  auto record = Repeat{*session_, item, context, archive, options_}.run();
+  std::shared_ptr<ModeledDisk> keep;
+  auto record = Repeat{*session_, item, context, archive, options_, keep}.run();
   const auto report = session_->journal().undo_to(mark);
   if (!report.clean()) {
     const std::string left = fmt::format("not everything could be put back: {}; run `spillway restore`", fmt::join(report.failures, "; "));

@@ -16,7 +16,7 @@ namespace spillway::real {
 
 TEST_CASE("mkfs: geometry and features become arguments, nothing is invented", "[real][provision]") {
   FilesystemSpec spec;
-  CHECK(mkfs_command(spec, "/dev/x", "") == std::vector<std::string>{"mkfs.xfs", "-f", "-q", "/dev/x"});
+  CHECK(mkfs_command(spec, "/dev/x", "") == std::vector<std::string>{"mkfs.xfs", "-f", "-q", "-K", "/dev/x"});
   spec.su = Bytes{64 * kKiB};
   spec.sw = 12;
   spec.agcount = 7;
@@ -24,7 +24,7 @@ TEST_CASE("mkfs: geometry and features become arguments, nothing is invented", "
   spec.rmapbt = true;
   spec.reflink = false;
   CHECK(mkfs_command(spec, "/dev/x", "/dev/log") ==
-        std::vector<std::string>{"mkfs.xfs", "-f", "-q", "-d", "su=65536,sw=12", "-d", "agcount=7", "-l", "logdev=/dev/log", "-l", "size=67108864", "-m",
+        std::vector<std::string>{"mkfs.xfs", "-f", "-q", "-K", "-d", "su=65536,sw=12", "-d", "agcount=7", "-l", "logdev=/dev/log", "-l", "size=67108864", "-m",
                                  "rmapbt=1", "-m", "reflink=0", "/dev/x"});
   spec.mount_options = {"nodiratime", "allocsize=128k"};
   CHECK(mount_options(spec, "") == "nodiratime,allocsize=128k");

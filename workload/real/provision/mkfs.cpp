@@ -18,7 +18,7 @@ Result<Bytes> image_size(const FilesystemSpec& spec, Bytes data) {
 }
 
 std::vector<std::string> mkfs_command(const FilesystemSpec& spec, const std::string& device, const std::string& log_device) {
-  std::vector<std::string> words{"mkfs.xfs", "-f", "-q"};
+  std::vector<std::string> words{"mkfs.xfs", "-f", "-q", "-K"};
   const auto add = [&](const char* section, std::string option) {
     words.emplace_back(section);
     words.push_back(std::move(option));

@@ -15,7 +15,7 @@ inline constexpr Bytes kSmallestXfs{300 * kMiB};
 /// Size of the image: [filesystem] size, else 1.6 times the data (journal, metadata, allocation groups that fill
 /// unevenly), at least 1 GiB; a multiple of 1 MiB. Refused below kSmallestXfs.
 Result<Bytes> image_size(const FilesystemSpec& spec, Bytes data);
-/// "mkfs.xfs -f -q ..." for this device; `log_device` is empty for an internal log.
+/// "mkfs.xfs -f -q -K ..." for this device (no discard: a new image has nothing to discard); `log_device` is empty for an internal log.
 std::vector<std::string> mkfs_command(const FilesystemSpec& spec, const std::string& device, const std::string& log_device);
 /// For mount -o.
 std::string mount_options(const FilesystemSpec& spec, const std::string& log_device);

@@ -66,10 +66,11 @@ double estimated_seconds(const Experiment& experiment, Bytes data) {
 Status check_experiment(const Experiment& experiment) {
   if (experiment.pipeline) return fail(ErrorKind::unsupported, "the real box does not run a [pipeline]; the simulated one does");
   const auto& kind = experiment.target.kind;
-  if (kind != "loop" && kind != "mount" && kind != "device") return fail(ErrorKind::unsupported, fmt::format("the real box has no target '{}' yet", kind));
+  if (kind != "loop" && kind != "mount" && kind != "device" && kind != "modeled") return fail(ErrorKind::unsupported, fmt::format("the real box has no target '{}' yet", kind));
   if (kind == "loop" && experiment.device.model != "limit")
     return fail(ErrorKind::unsupported, fmt::format("target loop imitates a rate or IOPS limit only, not the device model '{}': "
                                                     "use target.kind = \"modeled\", or the simulated box", experiment.device.model));
+  if (kind == "modeled" && !exists("/dev/fuse")) return fail(ErrorKind::unsupported, "target modeled needs /dev/fuse (modprobe fuse)");
   if (makes_file_system(experiment) && experiment.filesystem.type != "xfs")
     return fail(ErrorKind::unsupported, fmt::format("the real box makes XFS only, not {}; for another file system use target.kind = \"mount\"", experiment.filesystem.type));
   if (experiment.has_replay) {
@@ -86,7 +87,7 @@ Status check_experiment(const Experiment& experiment) {
       (void)run_command({"modprobe", "xfs"});
       if (!filesystem_known("xfs")) return fail(ErrorKind::unsupported, "this kernel has no XFS (neither built in nor as a module)");
     }
-    if (kind == "loop" && !exists("/dev/loop-control")) {
+    if (kind != "device" && !exists("/dev/loop-control")) {
       (void)run_command({"modprobe", "loop"});
       if (!exists("/dev/loop-control")) return fail(ErrorKind::unsupported, "this kernel has no loop driver (/dev/loop-control is missing)");
     }
@@ -100,6 +101,16 @@ Status check_resources(const Experiment& experiment, Bytes data, const std::file
                                                 static_cast<double>(memory_bytes()) / 1e9));
   const auto& kind = experiment.target.kind;
   if (kind == "device") return may_format(experiment.target.path, destroy);
+  if (kind == "modeled") {
+    SPILLWAY_ASSIGN(const Bytes size, image_size(experiment.filesystem, data));
+    const std::int64_t available = table_number(read_text("/proc/meminfo").value_or(""), "MemAvailable").value_or(0) * 1024;
+    // What is written stays in memory, and the dirty pages are there too.
+    if (available < data.value() * 2)
+      return fail(ErrorKind::refused, fmt::format("a modeled disk keeps its data in memory: {:.1f} GB are written, {:.1f} GB are available; ask for less data "
+                                                  "(an image of {:.1f} GB is not the problem, what is written is)",
+                                                  static_cast<double>(data.value()) / 1e9, static_cast<double>(available) / 1e9, static_cast<double>(size.value()) / 1e9), ENOMEM);
+    return {};
+  }
   const std::string folder = kind == "loop" ? image_folder(experiment.target, state) : experiment.target.path.empty() ? state.string() : experiment.target.path;
   SPILLWAY_ASSIGN(const Bytes free, free_space(folder));
   Bytes needed = data * 8 / 5;

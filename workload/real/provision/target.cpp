@@ -10,13 +10,16 @@
 #include <cstring>
 #include <functional>
 
+#include "workload/real/modeled_disk/modeled_disk.hpp"
 #include "workload/real/provision/limit.hpp"
 #include "workload/real/provision/mkfs.hpp"
 #include "workload/real/provision/settings.hpp"
 #include "workload/real/provision/signature.hpp"
 #include "workload/real/system/loop_device.hpp"
 #include "workload/real/system/mounts.hpp"
+#include "workload/real/system/process.hpp"
 #include "workload/real/system/text_file.hpp"
+#include "workload/simulated/translate.hpp"
 
 namespace spillway::real {
 namespace {
@@ -45,11 +48,11 @@ Status make_image(Journal& journal, const std::string& path, Bytes size) {
 }
 
 /// A new loop number on `backing`.
-Result<LoopDevice> make_loop(Journal& journal, const std::string& backing, std::vector<std::string>& notes) {
+Result<LoopDevice> make_loop(Journal& journal, const std::string& backing, std::vector<std::string>& notes, std::uint32_t block_size = 0) {
   SPILLWAY_ASSIGN(const int number, unused_loop_number());
   const std::function<Status()> attach = [&]() -> Status {
     auto added = add_loop(number);
-    return added ? attach_loop(number, backing, true) : added;
+    return added ? attach_loop(number, backing, true, block_size) : added;
   };
   SPILLWAY_TRY(journal.change(LoopAttachment{number, backing}, attach));
   const LoopDevice loop{number};
@@ -111,6 +114,43 @@ Result<Target> make_loop_target(Session& session, const Experiment& experiment, 
   return target;
 }
 
+Result<Target> make_modeled_target(Session& session, const Experiment& experiment, Bytes data) {
+  SPILLWAY_ASSIGN(const Bytes size, image_size(experiment.filesystem, data));
+  SPILLWAY_ASSIGN(const auto spec, simulated::device_model(experiment.device));
+  Target target;
+  target.kind = "modeled";
+  target.cold = true;
+  Journal& journal = session.journal();
+  const std::string folder = fmt::format("{}/spillway-disk-{}", journal.directory().string(), ::getpid());
+  SPILLWAY_TRY(make_folder(journal, folder));
+  // A server whose caller is killed in between ends by itself when its mount goes.
+  const MountMade mount{"spillway-disk", folder, "fuse.modeled", false, 3000};
+  const std::function<Status()> start = [&]() -> Status {
+    ModeledDiskOptions options;
+    options.spec = spec;
+    options.seed = experiment.seed;
+    options.size = size;
+    options.directory = folder;
+    options.report_path = folder + ".json";
+    options.queue_depth = experiment.device.nr_requests != 128 ? experiment.device.nr_requests : 0;
+    auto disk = ModeledDisk::start(options);
+    if (!disk) return std::unexpected(disk.error());
+    target.modeled = std::make_shared<ModeledDisk>(std::move(*disk));
+    return {};
+  };
+  SPILLWAY_TRY(journal.change(OwnedPath{folder + ".json"}, [] { return Status{}; }));
+  SPILLWAY_TRY(journal.change(mount, start));
+  if (const auto id = identify(target.modeled->pid()))
+    if (const auto noted = journal.note(ChildProcess{*id, "modeled disk", true}); !noted) return std::unexpected(noted.error());
+  SPILLWAY_ASSIGN(const LoopDevice loop, make_loop(journal, target.modeled->path(), target.notes, 4096));
+  target.device = loop.path();
+  target.device_name = target.lower_name = loop.name();
+  target.device_number = device_number(loop.path()).value_or("");
+  target.notes.push_back("the device is a model in real time: its server costs about one CPU second per GB on this box");
+  SPILLWAY_TRY(make_mount(session, experiment.filesystem, target, ""));
+  return target;
+}
+
 Result<Target> make_device_target(Session& session, const Experiment& experiment, const std::string& destroy) {
   SPILLWAY_TRY(may_format(experiment.target.path, destroy));
   Target target;
@@ -155,6 +195,7 @@ std::string image_folder(const TargetSpec& target, const std::filesystem::path& 
 Result<Target> make_target(Session& session, const Experiment& experiment, Bytes data, const std::string& destroy) {
   const std::string& kind = experiment.target.kind;
   if (kind == "loop") return make_loop_target(session, experiment, data);
+  if (kind == "modeled") return make_modeled_target(session, experiment, data);
   if (kind == "device") return make_device_target(session, experiment, destroy);
   if (kind == "mount") return make_mount_target(session, experiment);
   return fail(ErrorKind::unsupported, fmt::format("the real box has no target '{}' yet", kind));
@@ -176,6 +217,12 @@ Result<std::vector<std::string>> describe_target(const Experiment& experiment, B
                                               : "One loop device with a new number is put on it, with direct I/O.");
     lines.push_back(fmt::format("{} makes an XFS on it, mounted with '{}'.",
                                 fmt::join(mkfs_command(experiment.filesystem, "/dev/loopN", ""), " "), mount_options(experiment.filesystem, "")));
+  } else if (kind == "modeled") {
+    SPILLWAY_ASSIGN(const Bytes size, image_size(experiment.filesystem, data));
+    lines.push_back(fmt::format("A modeled disk ({}) of {:.2f} GB is served from memory through FUSE, with a loop device on it.", device.model, static_cast<double>(size.value()) / 1e9));
+    lines.push_back(fmt::format("{} makes an XFS on it, mounted with '{}'.",
+                                fmt::join(mkfs_command(experiment.filesystem, "/dev/loopN", ""), " "), mount_options(experiment.filesystem, "")));
+    return lines;
   } else if (kind == "device") {
     lines.push_back(fmt::format("{} is FORMATTED: {}; mounted with '{}'.", experiment.target.path,
                                 fmt::join(mkfs_command(experiment.filesystem, experiment.target.path, ""), " "),

@@ -6,6 +6,7 @@
 ///           unlimited and the flusher never blocks. The upper loop has 128 tags, as a disk has.
 ///           device.queue = "unlimited" leaves the upper loop out.
 ///  mount:   a folder on a file system that is there; nothing is formatted or limited.
+///  modeled: a FUSE file whose timing is a sim/ device model run in real time <- loop <- XFS (modeled_disk/).
 ///  device:  a named block device, formatted (see signature.hpp) and limited.
 
 #include <memory>
@@ -17,6 +18,8 @@
 #include "workload/real/journal/session.hpp"
 
 namespace spillway::real {
+
+class ModeledDisk;
 
 struct Target {
   std::string kind;           ///< loop | mount | device | modeled
@@ -30,6 +33,7 @@ struct Target {
   std::string cgroup;         ///< into which the untars must go (v2), or empty
   bool own_file_system = false;  ///< made by us, and thrown away afterwards
   bool cold = false;          ///< the device number has never written
+  std::shared_ptr<ModeledDisk> modeled;  ///< the disk's server; must outlive the undoing of the loop on it
   std::vector<std::string> notes;  ///< what could not be done as asked
 };
 

@@ -100,12 +100,15 @@ std::string last_words(const std::string& messages) {
   const auto text = read_text(messages);
   if (!text) return {};
   std::string last;
-  for (const auto line : split_lines(*text))
-    if (!trimmed(line).empty()) {
-      // "Exiting with failure status due to previous errors" says nothing; what came before does.
-      if (line.contains("Exiting with failure") || line.contains("Error exit delayed")) continue;
-      last = std::string{trimmed(line)};
-    }
+  for (const auto line : split_lines(*text)) {
+    const auto words = trimmed(line);
+    // A disk that is full or broken says so once; what follows are consequences ("No such file or directory").
+    for (const std::string_view cause : {"No space left on device", "Input/output error", "Read-only file system", "Structure needs cleaning"})
+      if (words.contains(cause)) return std::string{words};
+    // "Exiting with failure status due to previous errors" says nothing; what came before does.
+    if (words.empty() || words.contains("Exiting with failure") || words.contains("Error exit delayed")) continue;
+    last = std::string{words};
+  }
   return last;
 }
 

@@ -21,7 +21,7 @@ struct UntarTask {
 Status engine_available(const ReplaySpec& replay);
 /// In the child. Never returns an exit code above 255.
 int run_untar(const UntarTask& task);
-/// The last words in a messages file, for an error sentence.
+/// What a messages file says went wrong, for an error sentence.
 std::string last_words(const std::string& messages);
 
 }  // namespace spillway::real

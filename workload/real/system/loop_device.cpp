@@ -69,7 +69,7 @@ Status remove_loop(int number) {
   return {};
 }
 
-Status attach_loop(int number, const std::string& backing, bool direct) {
+Status attach_loop(int number, const std::string& backing, bool direct, std::uint32_t block_size) {
   const std::string path = fmt::format("/dev/loop{}", number);
   const int device = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (device < 0)
@@ -89,6 +89,7 @@ Status attach_loop(int number, const std::string& backing, bool direct) {
     std::uint64_t reserved[8];
   } config{};
   config.fd = static_cast<std::uint32_t>(file);
+  config.block_size = block_size;
   config.info.lo_flags = direct ? LO_FLAGS_DIRECT_IO : 0;
   std::strncpy(reinterpret_cast<char*>(config.info.lo_file_name), backing.c_str(), LO_NAME_SIZE - 1);
   const int result = ::ioctl(device, kLoopConfigure, &config);

@@ -26,8 +26,8 @@ Result<int> unused_loop_number(int from = 64);
 Status add_loop(int number);
 /// LOOP_CTL_REMOVE; done if there is none of that number.
 Status remove_loop(int number);
-/// Attach `backing` (LOOP_CONFIGURE; with direct I/O the backing file's pages are not cached, so they are not dirty twice).
-Status attach_loop(int number, const std::string& backing, bool direct);
+/// Attach `backing` with this logical block size, 0 for the default of 512 bytes (LOOP_CONFIGURE; with direct I/O the backing file's pages are not cached, so they are not dirty twice).
+Status attach_loop(int number, const std::string& backing, bool direct, std::uint32_t block_size = 0);
 /// LOOP_CLR_FD; done if nothing is attached.
 Status detach_loop(int number);
 /// The file behind it, from sysfs; nullopt when nothing is attached or there is no such device.
