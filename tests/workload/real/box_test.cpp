@@ -110,8 +110,11 @@ std::string snapshot(const Bench& bench) {
   for (const char* name : {"dirty_background_bytes", "dirty_background_ratio", "dirty_bytes", "dirty_ratio", "dirty_expire_centisecs", "dirty_writeback_centisecs"})
     all += fmt::format("{}={}\n", name, read_line(fmt::format("/proc/sys/vm/{}", name)).value_or("?"));
   all += "task_delayacct=" + read_line("/proc/sys/kernel/task_delayacct").value_or("?") + "\n";
-  for (const auto& mount : mount_points()) all += fmt::format("mount {} {} {}\n", mount.source, mount.point, mount.type);
-  for (int number = 0; number < 200; ++number)
+  // Others may mount and attach meanwhile: what a run of ours can leave is named.
+  for (const auto& mount : mount_points())
+    if (mount.type == "debugfs" || mount.type == "tracefs" || mount.point.starts_with(bench.root.string()))
+      all += fmt::format("mount {} {} {}\n", mount.source, mount.point, mount.type);
+  for (int number = 64; number < 200; ++number)
     if (exists(fmt::format("/sys/block/loop{}", number))) all += fmt::format("loop{} {}\n", number, loop_backing(number).value_or("-"));
   if (const auto place = limit_place(); place && place->version == LimitPlace::Version::v1)
     for (const char* file : {"write_bps_device", "read_bps_device", "write_iops_device"})

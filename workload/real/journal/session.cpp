@@ -52,8 +52,8 @@ void Session::listen() {
   while (::sigwait(&set, &signal) != 0) {
   }
   if (signal == kStop) return;
+  pretend_interrupt(signal);  // first: a run that fails because of what follows must know why
   const auto report = journal_->close();
-  pretend_interrupt(signal);
   for (const auto& failure : report.failures)
     std::fprintf(stderr, "could not be put back: %s; run `spillway restore`\n", failure.c_str());
   std::unique_lock lock{mutex_};
