@@ -84,6 +84,10 @@ void read_workers(std::string_view text, double seconds, Record& record) {
   std::map<std::string, std::int64_t> most;
   each_line(text, [&](std::string_view line) {
     const auto fields = split(line, '\t');
+    if (fields.size() == 2 && fields[0] == "flushers_at_once") {
+      record.flusher.count = static_cast<int>(to_integer(fields[1]));
+      record.counters["flushers_at_once"] = static_cast<double>(record.flusher.count);
+    }
     if (fields.size() < 7) return;
     auto& queue = queues[queue_of(fields[0])];
     queue.queue = queue_of(fields[0]);
@@ -354,7 +358,6 @@ Result<GuestResults> read_guest_results(const std::filesystem::path& folder, con
   read_workers(read_text(folder / "workers.tsv"), record.durable_s, record);
   for (const auto& queue : record.kworkers) {
     if (queue.queue != "writeback") continue;
-    record.flusher.count = queue.count;
     record.flusher.cpu_s = queue.cpu_s;
     record.flusher.cpu_pct = queue.cpu_pct;
   }

@@ -75,6 +75,7 @@ TEST_CASE("kernel results: times count from the first untar, and the parts of an
       "1000000000,0,0,1000,500,0,100,10,0,1\n"
       "2000000000,40,60,1000,500,160,2100,30,500,2\n");
   put("workers.tsv",
+      "flushers_at_once\t2\n"
       "kworker/u2:0+flush-7:0\t20\t40\t1\t0\tD rq_qos_wait\t18\n"
       "kworker/u2:1+flush-7:0\t3\t40\t1\t0\tD x\t3\n"
       "kworker/0:1+xfs-conv/loop0\t2\t40\t1\t0\tR 0\t2\n");
@@ -109,6 +110,7 @@ TEST_CASE("kernel results: times count from the first untar, and the parts of an
   CHECK(record.kworkers[0].count == 2);
   CHECK(record.kworkers[0].busiest_state == "D rq_qos_wait");
   CHECK(record.kworkers[1].queue == "xfs-conv");
+  CHECK(record.flusher.count == 2);
   CHECK(record.device.write_ios == 20);
   std::filesystem::remove_all(folder);
 }

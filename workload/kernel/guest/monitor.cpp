@@ -2,6 +2,7 @@
 
 #include "workload/kernel/guest/clock.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
@@ -50,9 +51,11 @@ struct Seen {
   long long cpu_ticks = 0;            // of all workers that had this name, at their last sight
 };
 
-void look_at_workers(std::map<std::string, Seen>& workers) {
+// Returns how many workers are writing back at this moment.
+int look_at_workers(std::map<std::string, Seen>& workers) {
   DIR* proc = opendir("/proc");
-  if (proc == nullptr) return;
+  if (proc == nullptr) return 0;
+  int flushers = 0;
   while (const dirent* entry = readdir(proc)) {
     if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) == 0) continue;
     const std::string pid = entry->d_name;
@@ -65,6 +68,7 @@ void look_at_workers(std::map<std::string, Seen>& workers) {
     const auto plus = name.find('+');
     // A worker at rest shows "-queue": it counts for nobody until it runs an item.
     if (name.rfind("kworker/", 0) == 0 && plus == std::string::npos) continue;
+    if (plus != std::string::npos && name.compare(plus, 7, "+flush-") == 0) ++flushers;
     auto& seen = workers[name];
     seen.active += 1;
     seen.pids[pid] = true;
@@ -75,6 +79,7 @@ void look_at_workers(std::map<std::string, Seen>& workers) {
     seen.cpu_ticks = user + system;
   }
   closedir(proc);
+  return flushers;
 }
 
 }  // namespace
@@ -94,6 +99,7 @@ void monitor(const GuestPlan& plan, Progress& progress, const std::string& timel
   std::map<std::string, Seen> workers;
   std::int64_t next = now_ns();
   long samples = 0;
+  int flushers_at_once = 0;
   while (!progress.stop.load()) {
     const auto vmstat = read_text("/proc/vmstat");
     const auto bdi = read_text("/sys/kernel/debug/bdi/" + plan.bdi + "/stats");
@@ -107,7 +113,7 @@ void monitor(const GuestPlan& plan, Progress& progress, const std::string& timel
                  value_after(bdi, "BdiDirtied:"), value_after(bdi, "BdiWritten:"), value_after(bdi, "BdiWriteBandwidth:"),
                  value_after(bdi, "b_dirty:"), value_after(bdi, "b_io:"), value_after(bdi, "b_more_io:"), write_ios, write_sectors,
                  read_sectors, inflight, busy_ms, progress.youngest_untar.load());
-    look_at_workers(workers);
+    flushers_at_once = std::max(flushers_at_once, look_at_workers(workers));
     ++samples;
     next += plan.sample_ms * 1'000'000;
     sleep_until_ns(next);
@@ -115,6 +121,7 @@ void monitor(const GuestPlan& plan, Progress& progress, const std::string& timel
   std::fclose(out);
   out = std::fopen(workers_file.c_str(), "w");
   if (out == nullptr) return;
+  std::fprintf(out, "flushers_at_once\t%d\n", flushers_at_once);
   for (const auto& [name, seen] : workers) {
     const std::string* where = nullptr;
     long most = 0;
