@@ -3,6 +3,7 @@
 #include "cli/nearest.hpp"
 #ifdef SPILLWAY_HAS_kernel_BOX
 #include "workload/kernel/kernel_box.hpp"
+#include "workload/kernel/vm_box.hpp"
 #endif
 #ifdef SPILLWAY_HAS_real_BOX
 #include "workload/real/box.hpp"
@@ -27,6 +28,10 @@ Result<std::vector<std::unique_ptr<Box>>> make_boxes(const BoxChoice& choice) {
     boxes.push_back(kernel::make_kernel_box(choice.name == kind ? "" : choice.name.substr(kind.size() + 1)));
     return boxes;
   }
+  if (choice.name == "vm") {
+    boxes.push_back(kernel::make_vm_box());
+    return boxes;
+  }
 #endif
 #ifdef SPILLWAY_HAS_real_BOX
   if (choice.name == "real") {
@@ -44,8 +49,8 @@ Result<std::vector<std::unique_ptr<Box>>> make_boxes(const BoxChoice& choice) {
     return boxes;
   }
 #endif
-  const std::string near = nearest(choice.name, {"simulated", "real", "kernel"});
-  return fail(ErrorKind::bad_input, fmt::format("--box {}: there is no such box{}; boxes are simulated, real and kernel[:NAME]", choice.name,
+  const std::string near = nearest(choice.name, {"simulated", "real", "kernel", "vm"});
+  return fail(ErrorKind::bad_input, fmt::format("--box {}: there is no such box{}; boxes are simulated, real, kernel[:NAME] and vm", choice.name,
                                                 near.empty() || near == choice.name ? "" : fmt::format(", the nearest is {}", near)));
 }
 

@@ -37,7 +37,7 @@ int run_run(const std::vector<std::string>& arguments) {
                   "back on every exit), untars, measures. Complete repeats are kept: the same command goes on where it ended.");
   options.positional("file", "FILE is an experiment (TOML), for example experiments/quick.toml.", 1);
   options.group("Box")("box", po::value<std::string>()->default_value("real")->value_name("BOX"),
-                       "real: the kernel that runs here; kernel[:NAME]: another one in virtual time");
+                       "real: the kernel that runs here; kernel[:NAME]: another one in virtual time; vm: Debian's in a virtual machine");
   add_campaign_options(options, true);
   auto parsed = options.parse(arguments);
   if (!parsed) return report(parsed.error());
