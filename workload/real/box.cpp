@@ -197,8 +197,9 @@ class Repeat {
       std::vector<TaskDelays> delays;
       if (taskstats_) {
         const auto exits = taskstats_->collect(pid, std::chrono::milliseconds{50});
+        // A task that was in a wait when accounting was switched on reports the time since boot: not its own.
         for (const int tid : family)
-          if (const auto it = exits.find(tid); it != exits.end()) delays.push_back(it->second);
+          if (const auto it = exits.find(tid); it != exits.end() && static_cast<double>(it->second.blkio_ns) * 1e-9 <= record_.untars[i].elapsed_s + 1) delays.push_back(it->second);
       }
       for (const int tid : family)
         if (const auto it = trace_.tasks.find(tid); it != trace_.tasks.end()) tasks.push_back(it->second);

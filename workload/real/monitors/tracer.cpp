@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <set>
 #include <thread>
 
 #include "workload/real/monitors/controller_probe.hpp"
@@ -289,6 +290,7 @@ class Digest {
   Digest(const TracerSpec& spec, const std::vector<std::uint64_t>& frames, const std::map<int, std::int64_t>& since,
          const std::vector<ControllerState>& states, TraceTotals& totals)
       : spec_(spec), frames_(frames), since_(since), totals_(totals) {
+    for (const auto& [pid, from] : since) tracked_.insert(pid);
     for (const auto& state : states) exact_[state.thread()].push_back(state);
     decisions_ = std::fopen((spec.directory / "bdp.csv").c_str(), "w");
     ratelimits_ = std::fopen((spec.directory / "ratelimit.csv").c_str(), "w");
@@ -316,7 +318,11 @@ class Digest {
         break;
       case Kind::ratelimit: ratelimit(event); break;
       case Kind::decision: decision(event); break;
-      case Kind::fork: totals_.tasks[static_cast<int>(event.field[0])].parent = event.pid; break;
+      case Kind::fork:
+        if (!tracked_.contains(event.pid)) break;
+        tracked_.insert(static_cast<int>(event.field[0]));
+        totals_.tasks[static_cast<int>(event.field[0])].parent = event.pid;
+        break;
       case Kind::away: away(event); break;
       case Kind::wakeup:
         if (auto it = out_.find(static_cast<int>(event.field[0])); it != out_.end() && it->second.woken == 0) it->second.woken = event.ns;
@@ -354,7 +360,8 @@ class Digest {
 
   void away(const Event& event) {
     const int prev = static_cast<int>(event.field[0]), next = static_cast<int>(event.field[2]);
-    if (prev == event.pid && prev != 0) out_[prev] = Out{event.ns, 0, (event.field[1] & 0xff) == 0, false, {Wait::other, "no stack"}};
+    // An event is traced when either side is: whom an untar took the core from is not our business.
+    if (prev == event.pid && tracked_.contains(prev)) out_[prev] = Out{event.ns, 0, (event.field[1] & 0xff) == 0, false, {Wait::other, "no stack"}};
     if (const auto it = out_.find(next); it != out_.end()) {
       Out& out = it->second;
       TaskTrace& task = totals_.tasks[next];
@@ -447,6 +454,7 @@ class Digest {
   std::map<int, std::size_t> next_exact_;
   std::map<int, Event> states_;
   std::optional<Event> last_rate_;
+  std::set<int> tracked_;  ///< the untars and what they forked
   std::map<int, Out> out_;
   KernelSymbols symbols_;
   std::map<std::vector<std::uint64_t>, std::pair<Wait, std::string>> known_;
