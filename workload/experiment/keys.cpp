@@ -244,13 +244,6 @@ std::string keys_text() {
     if (info.boxes != "all") detail += fmt::format("; {} box only", info.boxes);
     fmt::format_to(std::back_inserter(out), "  {:<24}   {}\n", "", detail);
   }
-  out += "\nMetrics\n";
-  for (const MetricInfo& metric : all_metrics()) {
-    std::string name{metric.group};
-    if (!metric.selector.empty()) name += fmt::format("[{}]", metric.selector);
-    if (!metric.field.empty()) name += fmt::format(".{}", metric.field);
-    fmt::format_to(std::back_inserter(out), "  {:<40} {} ({})\n", name, metric.meaning, metric.unit);
-  }
   return out;
 }
 

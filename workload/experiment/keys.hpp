@@ -44,7 +44,7 @@ Result<nlohmann::ordered_json> normalised(std::string_view path, const TomlValue
 std::string short_text(const nlohmann::ordered_json& value);
 Result<std::string> normalised_text(std::string_view path, const std::string& text);
 
-/// The table as plain text (at most 100 columns wide), or as Markdown for experiments/README.md.
+/// The keys as plain text, or keys and metrics as Markdown for experiments/README.md.
 std::string keys_text();
 std::string keys_markdown();
 

@@ -305,7 +305,9 @@ class Checker {
     if (x.text && x.op != ExpectOp::bottleneck) return say(fmt::format("the value \"{}\" is a text; a number was expected", *x.text));
     if (metric->group == "job") {
       const auto n = metric->number();
-      const bool known = n ? *n <= static_cast<int>(e_.jobs.size()) : std::any_of(e_.jobs.begin(), e_.jobs.end(), [&](const JobSpec& j) { return j.name == metric->selector; });
+      // A pipeline's throughput and latency stand in its record as the job "pipeline".
+      const bool is_pipeline = e_.pipeline && metric->selector == "pipeline";
+      const bool known = is_pipeline || (n ? *n <= static_cast<int>(e_.jobs.size()) : std::any_of(e_.jobs.begin(), e_.jobs.end(), [&](const JobSpec& j) { return j.name == metric->selector; }));
       if (!known) return say(fmt::format("{} names a job that is not in the file", x.metric));
     }
     if (metric->group == "stage") {

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "workload/device/device_model.hpp"
 #include "workload/simulated/translate.hpp"
 
 namespace spillway::simulated {
@@ -98,7 +99,7 @@ Result<pl::PipelineInputs> pipeline_inputs(const Case& item, std::uint64_t seed)
   in.bytes_on_link_per_byte = spec.bytes_on_link_per_byte;
   in.durable_rate = spec.durable_rate;
   if (device) {
-    SPILLWAY_ASSIGN(in.device, device_model(e.device));
+    SPILLWAY_ASSIGN(in.device, device_spec_of(e.device, Bytes{100 * kGB}));
   }
   SPILLWAY_TRY(pl::validate(in));
   return in;

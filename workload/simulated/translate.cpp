@@ -58,6 +58,29 @@ void set_state(sim::StateBefore& before, const BoxState& state, const Experiment
   if (!state.dirtyable_pages && by_ratio) out.unknown_state.emplace_back("dirtyable memory");
 }
 
+/// The vm.* settings that were in force in a record's run (environment.vm, texts as sysctl prints them).
+std::optional<std::int64_t> vm_setting(const Record& like, const char* name) {
+  const auto& environment = like.box.environment;
+  if (!environment.is_object() || !environment.contains("vm") || !environment["vm"].is_object() || !environment["vm"].contains(name)) return std::nullopt;
+  const auto& value = environment["vm"][name];
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (!value.is_string()) return std::nullopt;
+  const std::string text = value.get<std::string>();
+  std::int64_t n = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), n).ec != std::errc{}) return std::nullopt;
+  return n;
+}
+
+/// Of the two forms of a limit the one that is not 0 is in force.
+void take_settings(const Record& like, Profile& p) {
+  if (const auto n = vm_setting(like, "dirty_bytes"); n && *n > 0) p.dirty.dirty_bytes = Bytes{*n};
+  if (const auto n = vm_setting(like, "dirty_background_bytes"); n && *n > 0) p.dirty.background_bytes = Bytes{*n};
+  if (const auto n = vm_setting(like, "dirty_ratio"); n && *n > 0) p.dirty.dirty_ratio = static_cast<int>(*n);
+  if (const auto n = vm_setting(like, "dirty_background_ratio"); n && *n > 0) p.dirty.background_ratio = static_cast<int>(*n);
+  if (const auto n = vm_setting(like, "dirty_expire_centisecs")) p.dirty_expire = std::chrono::milliseconds{*n * 10};
+  if (const auto n = vm_setting(like, "dirty_writeback_centisecs")) p.dirty_writeback = std::chrono::milliseconds{*n * 10};
+}
+
 }  // namespace
 
 Status can_simulate(const Experiment& e) {
@@ -149,6 +172,7 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
     if (like->box.cpus > 0) p.cpu.cores = like->box.cpus, measured("box", "cpus", p.cpu.cores);
     if (like->box.numa_nodes > 0) p.cpu.numa_nodes = like->box.numa_nodes, measured("box", "numa_nodes", p.cpu.numa_nodes);
     if (like->box.ram_bytes > 0) p.ram = Bytes{like->box.ram_bytes}, measured("memory", "ram", size_text(p.ram));
+    take_settings(*like, p);
   }
   const char* const said = "the experiment, [box] or [memory]";
   if (e.box.kernel) p.kernel = *e.box.kernel, given("box", "kernel", p.kernel, said);

@@ -3,7 +3,6 @@
 /// profile had to supply is in the profile's own description; what could not be taken over is in `notes`.
 
 #include "sim/box/inputs.hpp"
-#include "sim/device/device_spec.hpp"
 #include "sim/result.hpp"
 #include "workload/archive/catalogue.hpp"
 #include "workload/box.hpp"
@@ -21,9 +20,6 @@ Status can_simulate(const Experiment& experiment);
 
 /// Directories and files of a catalogue, as the simulator sees them. Links, devices and fifos are left out.
 std::shared_ptr<const sim::FileCatalogue> file_catalogue(const Catalogue& catalogue);
-
-/// The device of [device] as a device model: models compose (a cache before an array of disks).
-Result<sim::device::DeviceSpec> device_model(const DeviceSpecText& device);
 
 /// Mount options that the simulator knows, applied over what mkfs was told.
 Result<sim::FilesystemInputs> filesystem_inputs(const FilesystemSpec& spec, Bytes data);

@@ -118,6 +118,15 @@ TEST_CASE("translate: the state before the run, from [box] or from a record, is 
   CHECK(t.inputs.before.next_halving == std::chrono::seconds{2});
   CHECK(t.profile.described["box"]["cpus"]["mark"] == "measured");
   CHECK(t.unknown_state.empty());
+
+  // Settings that the experiment leaves "as the box has them" are the record's.
+  like.box.environment["vm"] = {{"dirty_bytes", "0"}, {"dirty_ratio", "35"}, {"dirty_background_bytes", "123000000"}, {"dirty_background_ratio", "0"}, {"dirty_expire_centisecs", "1500"}};
+  const auto as_there = translated("", like).inputs.memory;
+  CHECK(as_there.dirty.dirty_bytes == Bytes{0});
+  CHECK(as_there.dirty.dirty_ratio == 35);
+  CHECK(as_there.dirty.background_bytes == Bytes{123'000'000});
+  CHECK(as_there.dirty_expire == std::chrono::seconds{15});
+  CHECK(translated(text, like).inputs.memory.dirty.dirty_bytes == Bytes{kGB});
 }
 
 TEST_CASE("translate: what the simulated box cannot do is said with exit 77, never guessed", "[workload][simulated]") {
@@ -133,29 +142,4 @@ TEST_CASE("translate: what the simulated box cannot do is said with exit 77, nev
   REQUIRE_FALSE(status);
   CHECK(status.error().what == sentence);
   CHECK(status.error().kind == ErrorKind::unsupported);
-}
-
-TEST_CASE("translate: device models compose: a cache before an array of disks", "[workload][simulated]") {
-  DeviceSpecText d;
-  d.model = "raid6";
-  d.disks = 14;
-  d.member = "hdd";
-  d.chunk = Bytes{64 * kKiB};
-  d.rpm = 15'000;
-  d.average_seek = std::chrono::microseconds{3500};
-  d.write_cache = Bytes{512 * kMiB};
-  const auto spec = device_model(d);
-  REQUIRE(spec);
-  CHECK(spec->model == sim::device::Model::write_cache);
-  REQUIRE(spec->members.size() == 1);
-  CHECK(spec->members[0].raid.level == sim::device::RaidLevel::raid6);
-  CHECK(spec->members[0].disks == 14);
-  REQUIRE(spec->members[0].members.size() == 1);
-  CHECK(spec->members[0].members[0].hdd.revolutions_per_minute == 15'000);
-  CHECK(sim::device::make_device(*spec, 1));
-  d.model = d.member = "nvme-pm9a3";
-  d.write_cache = Bytes{0};
-  CHECK(device_model(d)->model == sim::device::Model::ssd);
-  d.model = "floppy";
-  CHECK_THAT(device_model(d).error().what, Catch::StartsWith("there is no disk model \"floppy\"; there are limit, hdd, ssd"));
 }
