@@ -13,16 +13,9 @@ struct Pending {
   Bytes moved{0};
 };
 
-Task<> spend(Parts p, Thread& thread, Pending& pending) {
-  const Duration user = std::exchange(pending.user, Duration{0});
-  const Duration system = std::exchange(pending.system, Duration{0});
-  const Bytes moved = std::exchange(pending.moved, Bytes{0});
-  const Duration before = thread.account.system;
-  co_await p.cpus.copy(thread, CpuMode::system, user + system, moved);
-  // It ran as one piece; now the user's part goes where it belongs.
-  const Duration share = std::min(user, thread.account.system - before);
-  thread.account.user += share;
-  thread.account.system -= share;
+CpuSet::RunAwaiter spend(const Parts& p, Thread& thread, Pending& pending) {
+  const Pending spent = std::exchange(pending, Pending{});
+  return p.cpus.run_both(thread, spent.user, spent.system, spent.moved);
 }
 
 struct PageCosts {

@@ -27,10 +27,10 @@ Duration CpuSet::slowed(Duration duration, Bytes bytes) const {
   return std::max(duration, fair);
 }
 
-void CpuSet::request(Thread& thread, CpuMode mode, Duration duration, bool copying, std::coroutine_handle<> handle) {
+void CpuSet::request(Thread& thread, Duration user, Duration duration, bool copying, std::coroutine_handle<> handle) {
   SPILLWAY_CHECK(!thread.waiter_, "a thread asked for CPU time while it already waits for some");
   thread.waiter_ = handle;
-  thread.mode_ = mode;
+  thread.user_first_ = user;
   thread.wanted_ = duration;
   thread.copying_ = copying;
   thread.queued_at_ = engine_.now();
@@ -87,8 +87,10 @@ void CpuSet::segment_done(void* argument, std::uint64_t) {
   const Duration work = core.segment - core.overhead;
   core.running = false;
   if (thread.copying_) --self.copying_;
-  (thread.mode_ == CpuMode::user ? thread.account.user : thread.account.system) += work;
-  thread.account.system += core.overhead;
+  const Duration user = std::min(work, thread.user_first_);
+  thread.user_first_ -= user;
+  thread.account.user += user;
+  thread.account.system += work - user + core.overhead;
   core.overhead = Duration{0};
   self.busy_ += core.segment;
   thread.slice_used_ += core.segment;

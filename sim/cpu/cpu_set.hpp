@@ -61,8 +61,8 @@ class Thread {
   bool ran_before_ = false;
   // The present request.
   std::coroutine_handle<> waiter_;
-  CpuMode mode_ = CpuMode::system;
   Duration wanted_{};
+  Duration user_first_{};   ///< of wanted_, how much is user time; it comes first
   bool copying_ = false;
   bool woken_ = false;  ///< it waits for a core after having slept
   SimTime queued_at_{};
@@ -78,18 +78,24 @@ class CpuSet {
   struct RunAwaiter {
     CpuSet& cpus;
     Thread& thread;
-    CpuMode mode;
-    Duration duration;
+    Duration user, duration;  ///< user time, and user and system time together
     bool copying;
     bool await_ready() const noexcept { return duration.count() <= 0; }
-    void await_suspend(std::coroutine_handle<> handle) { cpus.request(thread, mode, duration, copying, handle); }
+    void await_suspend(std::coroutine_handle<> handle) { cpus.request(thread, user, duration, copying, handle); }
     void await_resume() const noexcept {}
   };
   /// Use a core for `duration`.
-  [[nodiscard]] RunAwaiter run(Thread& thread, CpuMode mode, Duration duration) { return {*this, thread, mode, duration, false}; }
+  [[nodiscard]] RunAwaiter run(Thread& thread, CpuMode mode, Duration duration) {
+    return {*this, thread, mode == CpuMode::user ? duration : Duration{0}, duration, false};
+  }
   /// The same for work that is mostly copying, at `duration` when nobody else copies. `bytes` is what it moves.
   [[nodiscard]] RunAwaiter copy(Thread& thread, CpuMode mode, Duration duration, Bytes bytes) {
-    return {*this, thread, mode, slowed(duration, bytes), true};
+    const Duration slow = slowed(duration, bytes);
+    return {*this, thread, mode == CpuMode::user ? slow : Duration{0}, slow, true};
+  }
+  /// User time, then system time of which most is copying, in one piece.
+  [[nodiscard]] RunAwaiter run_both(Thread& thread, Duration user, Duration system, Bytes bytes) {
+    return {*this, thread, user, user + slowed(system, bytes), bytes.value() > 0};
   }
 
   [[nodiscard]] int cores() const { return params_.cores; }
@@ -108,7 +114,7 @@ class CpuSet {
     Duration segment{};         ///< of the segment being served
     Duration overhead{};        ///< part of the segment that is the switch
   };
-  void request(Thread& thread, CpuMode mode, Duration duration, bool copying, std::coroutine_handle<> handle);
+  void request(Thread& thread, Duration user, Duration duration, bool copying, std::coroutine_handle<> handle);
   void start(Core& core, Thread& thread);
   void begin_segment(Core& core);
   static void segment_done(void* core, std::uint64_t ticket);

@@ -6,7 +6,9 @@
 /// Not modelled: cancellation. A task that must stop early looks at a flag where it would wait.
 
 #include <coroutine>
+#include <cstddef>
 #include <exception>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -18,7 +20,42 @@ class Engine;
 
 namespace detail {
 
+/// Recycles coroutine frames: a run starts a few for every file, all of a handful of sizes. One list per thread, so
+/// engines on different threads share nothing.
+class FramePool {
+ public:
+  static void* get(std::size_t size) {
+    const std::size_t bin = (size + kStep - 1) / kStep;
+    if (bin >= kBins) return ::operator new(size);
+    Frame*& head = mine().free_[bin];
+    if (!head) return ::operator new(bin * kStep);
+    return std::exchange(head, head->next);
+  }
+  static void put(void* frame, std::size_t size) {
+    const std::size_t bin = (size + kStep - 1) / kStep;
+    if (bin >= kBins) return ::operator delete(frame);
+    Frame*& head = mine().free_[bin];
+    head = new (frame) Frame{head};
+  }
+
+ private:
+  struct Frame { Frame* next; };
+  static constexpr std::size_t kStep = 64, kBins = 32;
+  static FramePool& mine() {
+    thread_local FramePool pool;
+    return pool;
+  }
+  ~FramePool() {
+    for (Frame* head : free_)
+      while (head) ::operator delete(std::exchange(head, head->next));
+  }
+  Frame* free_[kBins] = {};
+};
+
 struct PromiseBase {
+  static void* operator new(std::size_t size) { return FramePool::get(size); }
+  static void operator delete(void* frame, std::size_t size) { FramePool::put(frame, size); }
+
   std::coroutine_handle<> continuation;  ///< who waits for this task, if anybody
   Engine* owner = nullptr;               ///< set for spawned (root) tasks only
   std::size_t root_slot = 0;

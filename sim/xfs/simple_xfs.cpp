@@ -59,7 +59,7 @@ SimpleXfs::SimpleXfs(Engine& engine, CpuSet& cpus, DirtyMemory& memory, DeviceWr
 
 Task<std::int32_t> SimpleXfs::make_directory(Thread& thread) {
   co_await cpus_.run(thread, CpuMode::system, costs_.make_directory);
-  co_await transaction(thread, nullptr, kLogNewInode);
+  while (!try_transaction(nullptr, kLogNewInode)) co_await wait_for_log(thread);
   const auto number = static_cast<std::int32_t>(directories_.size());
   directories_.emplace_back(engine_, number % static_cast<std::int32_t>(group_next_sector_.size()));
   co_return number;
@@ -72,14 +72,20 @@ Task<Inode*> SimpleXfs::create(Thread& thread, std::int32_t directory) {
     co_await parent.lock.lock();
   }
   co_await cpus_.run(thread, CpuMode::system, costs_.create_file);
-  Inode& inode = inodes_.emplace_back();
-  inode.id = static_cast<std::int32_t>(inodes_.size());
+  Inode& inode = new_inode();
   inode.directory = directory;
   inode.fs.allocation_group = parent.group;
   ++out_.files;
-  co_await transaction(thread, &inode, kLogNewInode);
+  while (!try_transaction(&inode, kLogNewInode)) co_await wait_for_log(thread);
   parent.lock.unlock();
   co_return &inode;
+}
+
+Inode& SimpleXfs::new_inode() {
+  if (inodes_ % kInodeChunk == 0) inode_chunks_.push_back(std::make_unique<Inode[]>(kInodeChunk));
+  Inode& inode = inode_chunks_.back()[inodes_++ % kInodeChunk];
+  inode.id = static_cast<std::int32_t>(inodes_);
+  return inode;
 }
 
 void SimpleXfs::reserve(Inode& inode, std::int64_t end_page) {
@@ -88,7 +94,7 @@ void SimpleXfs::reserve(Inode& inode, std::int64_t end_page) {
 
 Task<> SimpleXfs::close_written(Thread& thread, Inode& inode) {
   co_await cpus_.run(thread, CpuMode::system, costs_.close_written);
-  co_await transaction(thread, &inode, kLogOldInode);
+  while (!try_transaction(&inode, kLogOldInode)) co_await wait_for_log(thread);
 }
 
 Task<> SimpleXfs::unlink(Thread& thread, Inode& inode) {
@@ -98,7 +104,7 @@ Task<> SimpleXfs::unlink(Thread& thread, Inode& inode) {
     co_await parent.lock.lock();
   }
   co_await cpus_.run(thread, CpuMode::system, costs_.unlink_file);
-  co_await transaction(thread, &inode, kLogOldInode);
+  while (!try_transaction(&inode, kLogOldInode)) co_await wait_for_log(thread);
   parent.lock.unlock();
   // Eviction: wait for a visiting flusher, drop what is dirty, wait for what is in flight.
   while (inode.being_synced || inode.writeback_pages > 0) {
@@ -133,13 +139,8 @@ void SimpleXfs::add_to_checkpoint(Inode* inode, std::int64_t bytes) {
   checkpoint_bytes_ += bytes;
 }
 
-Task<> SimpleXfs::transaction(Thread& thread, Inode* inode, std::int64_t bytes) {
-  if (log_used_ + checkpoint_bytes_ + kReservation > inputs_.log_size.value()) {
-    Blocked blocked{engine_, thread.account.log};
-    write_checkpoint();
-    engine_.spawn(push_inodes(log_used_), Phase::flusher);
-    while (log_used_ + checkpoint_bytes_ + kReservation > inputs_.log_size.value()) co_await log_waiters_.wait();
-  }
+bool SimpleXfs::try_transaction(Inode* inode, std::int64_t bytes) {
+  if (log_used_ + checkpoint_bytes_ + kReservation > inputs_.log_size.value()) return false;
   add_to_checkpoint(inode, bytes);
   const std::int64_t soft = std::min<std::int64_t>(inputs_.log_size.value() / 8, 32 * kMiB);
   if (checkpoint_bytes_ >= soft) {
@@ -147,6 +148,14 @@ Task<> SimpleXfs::transaction(Thread& thread, Inode* inode, std::int64_t bytes) 
     if (inputs_.log_size.value() - log_used_ < inputs_.log_size.value() / 4)
       engine_.spawn(push_inodes(inputs_.log_size.value() / 4), Phase::flusher);
   }
+  return true;
+}
+
+Task<> SimpleXfs::wait_for_log(Thread& thread) {
+  Blocked blocked{engine_, thread.account.log};
+  write_checkpoint();
+  engine_.spawn(push_inodes(log_used_), Phase::flusher);
+  while (log_used_ + checkpoint_bytes_ + kReservation > inputs_.log_size.value()) co_await log_waiters_.wait();
 }
 
 void SimpleXfs::submit_meta(Bytes size, bool barrier) {
@@ -260,7 +269,7 @@ Task<> SimpleXfs::write_pages(Thread& thread, Inode& inode, WritebackControl& co
     cost += costs_.flush_page * pages + costs_.submit_request;
     co_await cpus_.run(thread, CpuMode::system, cost);
     cost = Duration{0};
-    if (allocated) co_await transaction(thread, &inode, kLogOldInode);
+    while (allocated && !try_transaction(&inode, kLogOldInode)) co_await wait_for_log(thread);
 
     const std::int64_t taken = inode.dirty.remove(range);
     from = range.end;
@@ -315,7 +324,7 @@ Task<> SimpleXfs::completion_worker(std::size_t core) {
     const std::int64_t pages = std::exchange(inode.fs.ended_pages, 0);
     inode.fs.completion_queued = false;
     co_await cpus_.run(*queue.thread, CpuMode::system, costs_.complete_extent + costs_.complete_page * pages);
-    co_await transaction(*queue.thread, &inode, kLogOldInode);
+    while (!try_transaction(&inode, kLogOldInode)) co_await wait_for_log(*queue.thread);
     end_writeback(inode, pages);
   }
 }
@@ -338,7 +347,7 @@ Task<> SimpleXfs::write_direct(Thread& thread, Inode& inode, std::int64_t pages)
   allocate(inode, 0, pages);
   inode.fs.allocated_pages = inode.fs.reserved_pages = inode.size_pages = pages;
   co_await cpus_.run(thread, CpuMode::system, costs_.allocate_extent + costs_.submit_request);
-  co_await transaction(thread, &inode, kLogOldInode);
+  while (!try_transaction(&inode, kLogOldInode)) co_await wait_for_log(thread);
   for (std::int64_t at = 0; at < pages;) {
     bool done = false;
     Bio& bio = bios_.get();
@@ -354,7 +363,7 @@ Task<> SimpleXfs::write_direct(Thread& thread, Inode& inode, std::int64_t pages)
     while (!done) co_await writeback_waiters_.wait();
   }
   co_await cpus_.run(thread, CpuMode::system, costs_.complete_extent);
-  co_await transaction(thread, &inode, kLogOldInode);
+  while (!try_transaction(&inode, kLogOldInode)) co_await wait_for_log(thread);
 }
 
 Task<> SimpleXfs::fsync(Thread& thread, Inode& inode) {

@@ -53,8 +53,10 @@ class SimpleXfs final : public FileSystem, private BioOwner {
   void bio_done(Bio& bio) override;
   void end_writeback(Inode& inode, std::int64_t pages);
   Task<> completion_worker(std::size_t core);
-  /// One transaction that changes `inode`: log space, CIL growth.
-  Task<> transaction(Thread& thread, Inode* inode, std::int64_t bytes);
+  /// One transaction that changes `inode`: CIL growth. False, and nothing done, when there is no log space: then
+  /// wait_for_log() and try again.
+  [[nodiscard]] bool try_transaction(Inode* inode, std::int64_t bytes);
+  Task<> wait_for_log(Thread& thread);
   void add_to_checkpoint(Inode* inode, std::int64_t bytes);
   Task<> push_inodes(std::int64_t log_bytes);
   void write_checkpoint();
@@ -73,7 +75,10 @@ class SimpleXfs final : public FileSystem, private BioOwner {
   KernelVersion kernel_;
   std::int64_t max_bio_pages_;
 
-  std::deque<Inode> inodes_;
+  [[nodiscard]] Inode& new_inode();
+  static constexpr std::size_t kInodeChunk = 256;
+  std::vector<std::unique_ptr<Inode[]>> inode_chunks_;  ///< addresses must not move
+  std::size_t inodes_ = 0;
   std::deque<Directory> directories_;
   std::vector<std::int64_t> group_next_sector_;
   BioPool bios_;
