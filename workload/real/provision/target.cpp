@@ -19,7 +19,7 @@
 #include "workload/real/system/mounts.hpp"
 #include "workload/real/system/process.hpp"
 #include "workload/real/system/text_file.hpp"
-#include "workload/simulated/translate.hpp"
+#include "workload/device/device_model.hpp"
 
 namespace spillway::real {
 namespace {
@@ -116,7 +116,7 @@ Result<Target> make_loop_target(Session& session, const Experiment& experiment, 
 
 Result<Target> make_modeled_target(Session& session, const Experiment& experiment, Bytes data) {
   SPILLWAY_ASSIGN(const Bytes size, image_size(experiment.filesystem, data));
-  SPILLWAY_ASSIGN(const auto spec, simulated::device_model(experiment.device));
+  SPILLWAY_ASSIGN(const auto spec, device_spec_of(experiment.device, size));
   Target target;
   target.kind = "modeled";
   target.cold = true;
