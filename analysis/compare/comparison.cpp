@@ -109,7 +109,7 @@ Result<Comparison> compare_records(Records a, Records b, const CompareOptions& o
 std::string comparison_table(const Comparison& comparison) {
   std::string out = fmt::format("A: {:.60}, {} repeat{}\nB: {:.60}, {} repeat{}\n", comparison.a_name, comparison.a_repeats,
                                 comparison.a_repeats == 1 ? "" : "s", comparison.b_name, comparison.b_repeats, comparison.b_repeats == 1 ? "" : "s");
-  out += fmt::format("{:<18} {:>9} {:>9} {:>4}  {:<24}\n", "", "A", "B", "", "B / A");
+  out += fmt::format("{:<18} {:>9} {:>9} {:>4}  B / A\n", "", "A", "B", "");
   for (const ComparedRow& row : comparison.rows) {
     const bool sure = row.p && *row.p < 0.05;
     out += fmt::format("{:<18.18} {:>9} {:>9} {:<4}  {}{}\n", row.what, number_words(row.a), number_words(row.b), row.unit, ratio_words(row), sure ? " *" : "");

@@ -45,11 +45,44 @@ constexpr std::array<Asked, 12> kAsked{{{"kernel", {"kernel", "uname", "", ""}},
 
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
+/// A section of a profile: values that say whether they are cited, measured or assumed.
+bool is_marked_list(const Json& value) {
+  return value.is_object() && !value.empty() && value.begin()->is_object() && value.begin()->contains("value") && value.begin()->contains("mark");
+}
+
+/// "write_page 650ns (assumed), ...".
+std::string marked_words(const Json& section) {
+  std::string out;
+  for (const auto& [key, item] : section.items()) {
+    if (!item.is_object() || !item.contains("value")) continue;
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", key, text_of(item["value"]));
+    if (item.contains("mark")) out += fmt::format(" ({})", text_of(item["mark"]));
+  }
+  return out;
+}
+
+/// Names of the values of a profile that are only assumed.
+std::size_t assumed_values(const Json& profile) {
+  std::size_t n = 0;
+  if (!profile.is_object()) return n;
+  for (const auto& [name, section] : profile.items()) {
+    if (!is_marked_list(section)) continue;
+    for (const auto& [key, item] : section.items()) n += item.is_object() && item.contains("mark") && text_of(item["mark"]) == "assumed" ? 1 : 0;
+  }
+  return n;
+}
+
 /// A value of the environment under its name: one line where it fits, a block where it has lines, members one by one.
 std::string entry(std::string_view name, const Json& value) {
   if (value.is_object()) {
     std::string out = fmt::format("{}:\n", name);
-    for (const auto& [key, member] : value.items()) out += wrap(key + " = " + text_of(member), "  ", "      ");
+    for (const auto& [key, member] : value.items()) {
+      if (is_marked_list(member)) {
+        out += wrap(key + ": " + marked_words(member), "  ", "      ");
+      } else {
+        out += wrap(key + " = " + text_of(member), "  ", "      ");
+      }
+    }
     return out;
   }
   if (value.is_array() && !value.empty() && value.front().is_string()) {
@@ -265,7 +298,10 @@ Result<std::string> report_mail(const MailInput& input) {
   out += heading("Environment");
   out += environment_text(first);
   out += heading("Assumed, and not seen");
-  const auto notes = once_each(all, [](const Record& r) { return r.notes; });
+  auto notes = once_each(all, [](const Record& r) { return r.notes; });
+  if (const std::size_t assumed = is_simulated(first) ? assumed_values(first.box.profile) : 0; assumed > 0) {
+    notes.push_back(fmt::format("{} values of the simulated box are assumed, not cited or measured; Environment marks them.", assumed));
+  }
   out += notes.empty() ? "Nothing is noted.\n" : sentences(notes);
   const auto disturbances = once_each(all, [](const Record& r) { return r.disturbances; });
   if (!disturbances.empty()) {

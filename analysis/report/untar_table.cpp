@@ -93,7 +93,12 @@ std::string account_table(const Record& record) {
     for (const std::size_t part : shown) out += fmt::format(" {:>6.{}f}", parts[part], parts[part] >= 1000 ? 0 : 2);
     out += fmt::format(" {:>6.{}f}\n", bar.account.total_s(), bar.account.total_s() >= 1000 ? 0 : 2);
   }
-  for (const std::string& line : account_sources(record)) out += wrap(line, "  ", "      ");
+  // One source for everything (a simulator's books) is said once.
+  const std::vector<std::string> sources = account_sources(record);
+  const auto source_of = [](const std::string& line) { return line.substr(std::min(line.size(), line.find(": ") + 2)); };
+  const bool same = sources.size() > 1 && std::ranges::all_of(sources, [&](const std::string& line) { return source_of(line) == source_of(sources.front()); });
+  if (same) return out + wrap("source of every part: " + source_of(sources.front()), "  ", "      ");
+  for (const std::string& line : sources) out += wrap(line, "  ", "      ");
   return out;
 }
 

@@ -12,7 +12,9 @@ constexpr Verb kVerbs[] = {
     {"simulate", "run an experiment in the simulated box, on all cores", run_simulate},
 #endif
     {"verify", "hold records against every [[expect]] of experiments", run_verify},
+    {"compare", "hold records side by side, or a simulation against a real run", run_compare},
     {"plot", "draw the figures of records: PNG, SVG, text", run_plot},
+    {"report", "the plain-text mail of 72 columns, with all that repeats it", run_report},
     {"keys", "list every key of an experiment file, and every metric", run_keys},
     {"merge", "put the shards of a sweep together into one table", run_merge},
 };

@@ -6,9 +6,11 @@
 
 namespace spillway::cli {
 
+int run_compare(const std::vector<std::string>& arguments);
 int run_keys(const std::vector<std::string>& arguments);
 int run_merge(const std::vector<std::string>& arguments);
 int run_plot(const std::vector<std::string>& arguments);
+int run_report(const std::vector<std::string>& arguments);
 int run_run(const std::vector<std::string>& arguments);
 int run_simulate(const std::vector<std::string>& arguments);
 int run_verify(const std::vector<std::string>& arguments);
