@@ -84,6 +84,15 @@ class SimulatedBox : public Box {
         variants.push_back(in);
       }
     }
+    if (unknown(kUnknownCompletions)) {
+      for (const std::int64_t total : {std::int64_t{5'000}, std::int64_t{80'000}})
+        for (const int ms : {500, 2500}) {
+          sim::BoxInputs in = base;
+          in.before.global_completions = total;
+          in.before.next_halving = std::chrono::milliseconds{ms};
+          variants.push_back(in);
+        }
+    }
     if (unknown("phase of the completion counters' halving")) {
       for (const int ms : {100, 800, 2200, 2900}) {
         sim::BoxInputs in = base;

@@ -59,7 +59,7 @@ Record to_record(const Case& item, const RepeatContext& context, const Translati
   if (in.before.dirty_limit.value() > 0) s.dirty_limit_pages = in.before.dirty_limit.value() / 4096;
   if (in.memory.dirtyable.value() > 0) s.dirtyable_pages = in.memory.dirtyable.value() / 4096;
   s.foreign_dirty_pages = in.before.foreign_dirty.value() / 4096;
-  s.cold = in.before.global_completions == 0;
+  s.cold = in.before.device_completions == 0;
 
   const auto data = in.replay.catalogue->bytes().value();
   const auto files = static_cast<std::int64_t>(in.replay.catalogue->files.size());

@@ -24,6 +24,11 @@ std::shared_ptr<const sim::FileCatalogue> file_catalogue(const Catalogue& catalo
 /// Mount options that the simulator knows, applied over what mkfs was told.
 Result<sim::FilesystemInputs> filesystem_inputs(const FilesystemSpec& spec, Bytes data);
 
+/// Pages of other devices that the kernel still remembers as completed when a new device starts, where nobody knows: the
+/// middle of 28 real runs on one box.
+inline constexpr std::int64_t kColdCompletions = 25'000;
+inline constexpr const char* kUnknownCompletions = "completions of other devices";
+
 struct Translation {
   sim::BoxInputs inputs;
   Profile profile;

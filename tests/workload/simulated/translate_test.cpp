@@ -95,9 +95,12 @@ TEST_CASE("translate: a limit behind a bounded or in front of an unlimited queue
 
 TEST_CASE("translate: the state before the run, from [box] or from a record, is all that a record gives", "[workload][simulated]") {
   const std::string text = "[memory]\ndirty_bytes = \"1GB\"\ndirty_background_bytes = \"500MB\"\n";
-  CHECK(translated(text).unknown_state.empty());  // a new device: cold, and limits in bytes
+  // A new device has no completions of its own; those of others before it are not known.
+  CHECK(translated(text).unknown_state == std::vector<std::string>{"completions of other devices"});
+  CHECK(translated(text).inputs.before.device_completions == 0);
+  CHECK(translated(text).inputs.before.global_completions == 25'000);
   CHECK(translated(text + "[target]\ncold = false\n").unknown_state == std::vector<std::string>{"completion share"});
-  CHECK(translated("").unknown_state == std::vector<std::string>{"dirtyable memory"});
+  CHECK(translated("").unknown_state == std::vector<std::string>{"completions of other devices", "dirtyable memory"});
 
   const auto told = translated(text + "[box]\ncompletion_share = 0.25\nwrite_bandwidth = \"40960kB/s\"\nforeign_dirty = \"4096kB\"\n").inputs.before;
   CHECK(told.avg_write_bandwidth == BytesPerSec{40'960'000});
