@@ -1,16 +1,10 @@
 #include "cli/boxes.hpp"
 
 #include "cli/nearest.hpp"
-#ifdef SPILLWAY_HAS_kernel_BOX
 #include "workload/kernel/kernel_box.hpp"
 #include "workload/kernel/vm_box.hpp"
-#endif
-#ifdef SPILLWAY_HAS_real_BOX
 #include "workload/real/box.hpp"
-#endif
-#ifdef SPILLWAY_HAS_simulated_BOX
 #include "workload/simulated/box.hpp"
-#endif
 
 #include <algorithm>
 #include <fmt/core.h>
@@ -23,7 +17,6 @@ std::string kind_of(const BoxChoice& choice) { return choice.name.substr(0, choi
 Result<std::vector<std::unique_ptr<Box>>> make_boxes(const BoxChoice& choice) {
   std::vector<std::unique_ptr<Box>> boxes;
   const std::string kind = kind_of(choice);
-#ifdef SPILLWAY_HAS_kernel_BOX
   if (kind == "kernel") {
     boxes.push_back(kernel::make_kernel_box(choice.name == kind ? "" : choice.name.substr(kind.size() + 1)));
     return boxes;
@@ -32,8 +25,6 @@ Result<std::vector<std::unique_ptr<Box>>> make_boxes(const BoxChoice& choice) {
     boxes.push_back(kernel::make_vm_box());
     return boxes;
   }
-#endif
-#ifdef SPILLWAY_HAS_real_BOX
   if (choice.name == "real") {
     real::RealBoxOptions options;
     options.destroy = choice.destroy;
@@ -41,14 +32,15 @@ Result<std::vector<std::unique_ptr<Box>>> make_boxes(const BoxChoice& choice) {
     boxes.push_back(std::make_unique<real::RealBox>(options));
     return boxes;
   }
-#endif
-#ifdef SPILLWAY_HAS_simulated_BOX
   if (choice.name == "simulated") {
     const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    for (int i = 0; i < (choice.threads > 0 ? choice.threads : cores); ++i) boxes.push_back(simulated::make_simulated_box());
+    for (int i = 0; i < (choice.threads > 0 ? choice.threads : cores); ++i) {
+      simulated::SimulatedBoxOptions options;
+      if (choice.like) options.like = *choice.like;
+      boxes.push_back(simulated::make_simulated_box(std::move(options)));
+    }
     return boxes;
   }
-#endif
   const std::string near = nearest(choice.name, {"simulated", "real", "kernel", "vm"});
   return fail(ErrorKind::bad_input, fmt::format("--box {}: there is no such box{}; boxes are simulated, real, kernel[:NAME] and vm", choice.name,
                                                 near.empty() || near == choice.name ? "" : fmt::format(", the nearest is {}", near)));

@@ -1,6 +1,7 @@
 #include "cli/campaign_options.hpp"
 
 #include "workload/experiment/quantity.hpp"
+#include "workload/record/record_io.hpp"
 
 #include <fmt/core.h>
 
@@ -19,6 +20,7 @@ void add_campaign_options(Options& options, bool real) {
   campaign("out", po::value<std::string>()->value_name("DIR"), "where results go (default: out/BOX)")
       ("fresh", po::bool_switch(), "redo complete repeats too (default: they are kept)")
       ("shard", po::value<std::string>()->value_name("I/N"), "do only the I-th of N parts; `spillway merge` puts them together")
+      ("until", po::value<std::string>()->value_name("PERCENT"), "repeat until the untars' end is known to this, for example 2%; --repeat is the most")
       ("budget", po::value<std::string>()->value_name("TIME"), "start no repeat that would end after this, for example 30min");
   if (real) {
     campaign("dry-run", po::bool_switch(), "say which bytes, minutes, settings and space it will take; change nothing")
@@ -27,6 +29,7 @@ void add_campaign_options(Options& options, bool real) {
         ("no-monitors", po::bool_switch(), "no tracing: for measuring what the monitors themselves cost");
   } else {
     campaign("threads", po::value<int>()->default_value(0)->value_name("N"), "simulated boxes at once (0: one per core)")
+        ("like", po::value<std::string>()->value_name("RECORD"), "take box, settings and the state before the run from this real record")
         ("records", po::value<std::string>()->value_name("yes|no"), "full records beside the table (default: up to 200 points)");
   }
   options.group("Output")
@@ -55,6 +58,11 @@ Result<CampaignSettings> campaign_settings(const Options::Parsed& parsed, bool r
     if (!budget) return fail(ErrorKind::bad_input, fmt::format("--budget {} {}", parsed.get<std::string>("budget"), budget.error()));
     settings.budget = *budget;
   }
+  if (parsed.has("until")) {
+    const auto until = read_percent(parsed.get<std::string>("until"));
+    if (!until || *until <= 0) return fail(ErrorKind::bad_input, fmt::format("--until {}: expected a percentage above 0, for example 2%", parsed.get<std::string>("until")));
+    settings.until = *until;
+  }
   if (real) {
     settings.as_is = parsed.get<bool>("as-is");
     settings.box.monitors = !parsed.get<bool>("no-monitors");
@@ -62,6 +70,11 @@ Result<CampaignSettings> campaign_settings(const Options::Parsed& parsed, bool r
   } else {
     settings.box.threads = parsed.get<int>("threads");
     if (settings.box.threads < 0) return fail(ErrorKind::bad_input, "--threads: expected 0 (one per core) or a whole number from 1");
+    if (parsed.has("like")) {
+      settings.box.like_path = parsed.get<std::string>("like");
+      SPILLWAY_ASSIGN(Record like, read_record(settings.box.like_path));
+      settings.box.like = std::make_shared<const Record>(std::move(like));
+    }
     if (parsed.has("records")) {
       const std::string& wanted = parsed.get<std::string>("records");
       if (wanted != "yes" && wanted != "no") return fail(ErrorKind::bad_input, fmt::format("--records {}: expected yes or no", wanted));

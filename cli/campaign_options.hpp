@@ -21,6 +21,8 @@ struct CampaignSettings {
   std::optional<bool> records;          ///< --records yes|no; none: by the number of points
   bool plot = true, show = false, json = false;
   BoxChoice box;
+  std::string command;                  ///< what was typed, for the report
+  std::optional<double> until;          ///< repeat until total.untars_end_s is known to this (0.02: to 2 %)
 };
 
 /// Adds the groups "Experiment", "Campaign" and "Output". `real`: with what only concerns a real box.

@@ -1,5 +1,7 @@
 #include "cli/campaign_run.hpp"
 
+#include "analysis/report/untar_table.hpp"
+#include "analysis/verdict/enough_repeats.hpp"
 #include "cli/campaign/folder.hpp"
 #include "cli/campaign/lock.hpp"
 #include "cli/campaign/table.hpp"
@@ -7,7 +9,6 @@
 #include "cli/exit_code.hpp"
 #include "cli/figures.hpp"
 #include "cli/talk.hpp"
-#include "cli/untar_table.hpp"
 #include "workload/experiment/effective.hpp"
 #include "workload/experiment/sweep.hpp"
 #include "workload/interrupt/interrupt.hpp"
@@ -129,11 +130,15 @@ Result<CampaignRun> run_experiment(ExperimentFile file, const CampaignSettings& 
   for (const auto& box : boxes) pointers.push_back(box.get());
   SPILLWAY_ASSIGN(const campaign::Lock lock, campaign::Lock::take(run.out, settings.shard));
 
+  // What report needs to be complete: the file as read, and what was typed.
+  SPILLWAY_TRY(write_file_atomically(run.out / base.name / "experiment.toml", run.file.source_text));
+  if (!settings.command.empty()) SPILLWAY_TRY(write_file_atomically(run.out / base.name / "command.txt", settings.command + "\n"));
+
   std::unique_ptr<campaign::Store> store;
   if (run.keeps_records) {
     store = std::make_unique<campaign::RecordStore>(run.out, kind, base.seed, settings.fresh);
   } else {
-    const campaign::TableIdentity identity{base.name, digest(run.file, settings.box.name), run.file.cases.size(), swept_keys(run.file)};
+    const campaign::TableIdentity identity{base.name, digest(run.file, settings.box.name + settings.box.like_path), run.file.cases.size(), swept_keys(run.file)};
     SPILLWAY_ASSIGN(store, campaign::TableStore::open(run.out, identity, base.repeats, settings.shard, base.seed, settings.fresh));
   }
   campaign::Options options;
@@ -162,6 +167,28 @@ Result<CampaignRun> run_experiment(ExperimentFile file, const CampaignSettings& 
     if (merged.missing == 0) run.table = csv;
   }
   return run;
+}
+
+campaign::StopRule stop_rule(const CampaignSettings& settings) {
+  if (!settings.until) return {};
+  return [half_width = *settings.until](const Case& item, const std::vector<Record>& records) {
+    analysis::RepeatAim aim;
+    aim.half_width = half_width;
+    aim.most = static_cast<std::size_t>(item.experiment.repeats);
+    const auto state = analysis::enough_repeats(records, aim);
+    return state && state->enough;
+  };
+}
+
+std::string command_line(const std::string& verb, const std::vector<std::string>& arguments) {
+  std::string line = "spillway " + verb;
+  for (const std::string& argument : arguments) {
+    const bool plain = argument.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:+%") == std::string::npos;
+    std::string quoted = argument;
+    for (std::size_t at = 0; !plain && (at = quoted.find('\'', at)) != std::string::npos; at += 4) quoted.replace(at, 1, "'\\''");
+    line += plain && !argument.empty() ? " " + argument : " '" + quoted + "'";
+  }
+  return line;
 }
 
 std::vector<Record> records_of(const CampaignRun& run, const Case& item) {
@@ -241,7 +268,7 @@ int print_results(const CampaignRun& run, const CampaignSettings& settings, cons
       }
       if (!settings.json) {
         const bool alone = run.file.cases.size() == 1 && records.size() == 1;
-        fmt::print("{}{}", alone ? "" : fmt::format("== {} r{}\n", item.folder, record.repeat), untar_table(record));
+        fmt::print("{}{}", alone ? "" : fmt::format("== {} r{}\n", item.folder, record.repeat), analysis::untar_table(record));
       }
     }
     if (!settings.json) fmt::print("{}", shown);

@@ -25,6 +25,12 @@ Result<ExperimentFile> load(const std::string& file, const CampaignSettings& set
 /// Runs what is not done yet, telling on stderr how it goes. With a stop rule every repeat's record is kept.
 Result<CampaignRun> run_experiment(ExperimentFile file, const CampaignSettings& settings, const campaign::StopRule& stop = {});
 
+/// `--until`: enough repeats by analysis/verdict/enough_repeats; empty without it.
+campaign::StopRule stop_rule(const CampaignSettings& settings);
+
+/// What was typed, as a shell would take it again.
+std::string command_line(const std::string& verb, const std::vector<std::string>& arguments);
+
 /// The complete records of a finished case in the order of their repeats.
 std::vector<Record> records_of(const CampaignRun& run, const Case& item);
 

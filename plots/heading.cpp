@@ -6,7 +6,7 @@ namespace spillway::plots {
 
 std::string subtitle_of(const Record& record, std::size_t repeats) {
   std::string text = record.box.kind == "simulated" ? "Predicted by the simulated box"
-                     : record.box.name.empty()      ? fmt::format("Measured on the {} box", record.box.kind)
+                     : record.box.name.empty() || record.box.name == record.box.kind ? fmt::format("Measured on the {} box", record.box.kind)
                                                     : fmt::format("Measured on the {} box {}", record.box.kind, record.box.name);
   if (!record.box.kernel.empty()) text += ", Linux " + record.box.kernel;
   if (!record.box.device.empty()) text += "; " + record.box.device;

@@ -2,12 +2,15 @@
 
 #include "analysis/compare/comparison.hpp"
 #include "analysis/compare/simulation_score.hpp"
+#include "analysis/null_model.hpp"
 #include "analysis/verdict/case_selection.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/options.hpp"
 #include "cli/record_files.hpp"
 #include "cli/talk.hpp"
 #include "cli/verbs/verbs.hpp"
+#include "plots/overlay.hpp"
+#include "plots/render.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -84,6 +87,22 @@ Json to_json(const analysis::SimulationScore& score) {
   return json;
 }
 
+/// The overlay figure into a folder; one that cannot be drawn is said and takes nothing away.
+void draw_overlay(const Named& real, const Named& simulated, const std::string& folder) {
+  std::vector<double> null_finish;
+  const auto model = analysis::null_model_for(*real.repeats.front(), real.timeline ? &*real.timeline : nullptr);
+  if (model) {
+    const analysis::NullResult null = analysis::run_null_model(*model);
+    for (std::size_t i = 0; i < null.start_s.size(); ++i) null_finish.push_back(null.start_s[i] + null.elapsed_s[i]);
+  }
+  std::vector<Record> repeats;
+  for (const Record* record : real.repeats) repeats.push_back(*record);
+  static constexpr plots::Format kFormats[] = {plots::Format::png, plots::Format::svg, plots::Format::text};
+  const auto pictures = plots::render(plots::overlay_figure(repeats, *simulated.repeats.front(), null_finish), folder, kFormats);
+  if (!pictures) say("no figure: " + pictures.error().what);
+  else say("figure: " + pictures->front().string());
+}
+
 }  // namespace
 
 int run_compare(const std::vector<std::string>& arguments) {
@@ -93,6 +112,7 @@ int run_compare(const std::vector<std::string>& arguments) {
   options.positional("record", "A, B are records, or folders with the repeats of one case.", -1);
   options.group("Comparison")
       ("force", po::bool_switch(), "compare other experiments, and other amounts of work, all the same")
+      ("figure", po::value<std::string>()->value_name("DIR"), "draw predicted over measured into this folder")
       ("json", po::bool_switch(), "one object on stdout, schema spillway.compare/1");
   auto parsed = options.parse(arguments);
   if (!parsed) return report(parsed.error());
@@ -120,6 +140,7 @@ int run_compare(const std::vector<std::string>& arguments) {
       if (!score) return report(score.error());
       json["comparisons"].push_back(to_json(*score));
       if (!as_json) fmt::print("{}", analysis::score_table(*score));
+      if (parsed->has("figure")) draw_overlay(real, simulated, parsed->get<std::string>("figure"));
     } else {
       const auto comparison = analysis::compare_records(a.repeats, b.repeats, how);
       if (!comparison) return report(comparison.error());

@@ -3,10 +3,10 @@
 #include "cli/exit_code.hpp"
 #include "cli/figures.hpp"
 #include "cli/options.hpp"
+#include "cli/record_files.hpp"
 #include "cli/talk.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "workload/record/file_io.hpp"
-#include "workload/record/record_io.hpp"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -33,22 +33,9 @@ int run_plot(const std::vector<std::string>& arguments) {
   if (formats.empty()) formats = {plots::Format::png, plots::Format::svg, plots::Format::text};
   nlohmann::ordered_json json{{"schema", "spillway.plot/1"}, {"figures", nlohmann::ordered_json::array()}};
   for (const std::string& path : parsed->all("record")) {
-    std::vector<std::pair<std::filesystem::path, Record>> records;
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored) && !std::filesystem::exists(std::filesystem::path{path} / "record.json", ignored)) {
-      std::vector<std::string> skipped;
-      auto below = read_records_below(path, &skipped);
-      if (!below) return report(below.error());
-      for (const std::string& sentence : skipped) say(sentence);
-      records = *std::move(below);
-    } else {
-      auto record = read_record(path);
-      if (!record) return report(record.error());
-      const bool folder = std::filesystem::is_directory(path, ignored);
-      records.emplace_back(folder ? std::filesystem::path{path} / "record.json" : std::filesystem::path{path}, *std::move(record));
-    }
-    if (records.empty()) return report({ErrorKind::bad_input, 0, fmt::format("{}: no complete record below it", path)});
-    for (const auto& [file, record] : records) {
+    const auto found = read_records_at(path);
+    if (!found) return report(found.error());
+    for (const auto& [file, record] : *found) {
       const auto pictures = draw(std::span(&record, 1), file.parent_path(), formats);
       if (!pictures) return report(pictures.error());
       for (const auto& picture : *pictures) {

@@ -50,7 +50,8 @@ int run_run(const std::vector<std::string>& arguments) {
   auto file = load(parsed->all("file").front(), *settings);
   if (!file) return report(file.error());
   if (parsed->get<bool>("dry-run")) return dry_run(*file, *settings);
-  const auto run = run_experiment(*std::move(file), *settings);
+  settings->command = command_line("run", arguments);
+  const auto run = run_experiment(*std::move(file), *settings, stop_rule(*settings));
   if (!run) return report(run.error());
   print_results(*run, *settings, "run");
   return conclude(*run);

@@ -22,7 +22,8 @@ int run_simulate(const std::vector<std::string>& arguments) {
   settings->box.name = "simulated";
   auto file = load(parsed->all("file").front(), *settings);
   if (!file) return report(file.error());
-  const auto run = run_experiment(*std::move(file), *settings);
+  settings->command = command_line("simulate", arguments);
+  const auto run = run_experiment(*std::move(file), *settings, stop_rule(*settings));
   if (!run) return report(run.error());
   print_results(*run, *settings, "simulate");
   return conclude(*run);

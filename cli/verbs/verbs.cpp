@@ -8,13 +8,13 @@ namespace {
 
 constexpr Verb kVerbs[] = {
     {"run", "run an experiment on a kernel: the one here, or one in virtual time", run_run},
-#ifdef SPILLWAY_HAS_simulated_BOX
     {"simulate", "run an experiment in the simulated box, on all cores", run_simulate},
-#endif
     {"verify", "hold records against every [[expect]] of experiments", run_verify},
     {"compare", "hold records side by side, or a simulation against a real run", run_compare},
-    {"plot", "draw the figures of records: PNG, SVG, text", run_plot},
     {"report", "the plain-text mail of 72 columns, with all that repeats it", run_report},
+    {"plot", "draw the figures of records: PNG, SVG, text", run_plot},
+    {"doctor", "what this box can do, and how to get the rest", run_doctor},
+    {"restore", "put back what an interrupted run left", run_restore},
     {"keys", "list every key of an experiment file, and every metric", run_keys},
     {"merge", "put the shards of a sweep together into one table", run_merge},
 };

@@ -7,10 +7,12 @@
 namespace spillway::cli {
 
 int run_compare(const std::vector<std::string>& arguments);
+int run_doctor(const std::vector<std::string>& arguments);
 int run_keys(const std::vector<std::string>& arguments);
 int run_merge(const std::vector<std::string>& arguments);
 int run_plot(const std::vector<std::string>& arguments);
 int run_report(const std::vector<std::string>& arguments);
+int run_restore(const std::vector<std::string>& arguments);
 int run_run(const std::vector<std::string>& arguments);
 int run_simulate(const std::vector<std::string>& arguments);
 int run_verify(const std::vector<std::string>& arguments);
