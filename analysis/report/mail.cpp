@@ -61,7 +61,17 @@ std::string marked_words(const Json& section) {
   return out;
 }
 
-/// Names of the values of a profile that are only assumed.
+/// "scheduler = none, nr_requests = 128, queue (depth = 3)".
+std::string member_words(const Json& object) {
+  std::string out;
+  for (const auto& [key, value] : object.items()) {
+    out += out.empty() ? "" : ", ";
+    out += value.is_object() ? fmt::format("{} ({})", key, member_words(value)) : fmt::format("{} = {}", key, text_of(value));
+  }
+  return out;
+}
+
+/// How many values of a profile are only assumed.
 std::size_t assumed_values(const Json& profile) {
   std::size_t n = 0;
   if (!profile.is_object()) return n;
@@ -79,6 +89,10 @@ std::string entry(std::string_view name, const Json& value) {
     for (const auto& [key, member] : value.items()) {
       if (is_marked_list(member)) {
         out += wrap(key + ": " + marked_words(member), "  ", "      ");
+      } else if (member.is_object()) {
+        out += wrap(key + ": " + member_words(member), "  ", "      ");
+      } else if (member.is_array() && !member.empty() && member.front().is_object()) {
+        for (const Json& item : member) out += wrap(key + ": " + member_words(item), "  ", "      ");
       } else {
         out += wrap(key + " = " + text_of(member), "  ", "      ");
       }

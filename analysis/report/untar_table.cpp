@@ -9,10 +9,12 @@
 #include "analysis/report/text.hpp"
 #include "analysis/statistics/interval.hpp"
 #include "analysis/statistics/summary.hpp"
-#include "workload/record/metric.hpp"
 
 namespace spillway::analysis {
 namespace {
+
+/// The account's keys in six columns, in their order.
+constexpr std::array<std::string_view, kAccountParts> kShortKeys{"user", "system", "runq", "throt.", "device", "lock", "log", "unkn."};
 
 std::string time_line(std::string_view label, double elapsed, double user, double system) {
   const double cpu = elapsed > 0 ? 100.0 * (user + system) / elapsed : 0.0;
@@ -85,7 +87,7 @@ std::string account_table(const Record& record) {
   }
   // Label, up to eight parts and the sum: 10 + 8 * 7 + 6 columns at most.
   std::string out = fmt::format("{:<9}", "s");
-  for (const std::size_t part : shown) out += fmt::format(" {:>6.6}", account_keys()[part] == "throttled" ? "throt." : account_keys()[part]);
+  for (const std::size_t part : shown) out += fmt::format(" {:>6}", kShortKeys[part]);
   out += fmt::format(" {:>6}\n", "sum");
   for (const AccountBar& bar : bars) {
     const auto parts = account_parts(bar.account);

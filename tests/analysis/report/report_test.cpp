@@ -94,6 +94,7 @@ TEST_CASE("report: the mail has every part, no line over 72 columns, and the exp
   record.box.environment["mounts"] =
       "/dev/mapper/x /mnt xfs rw,nodiratime,relatime,swalloc,attr2,largeio,inode64,allocsize=128k,logbsize=256k,sunit=128,swidth=1536,noquota 0 0";
   record.box.environment["vm"] = {{"dirty_ratio", 20}, {"dirty_background_ratio", 10}};
+  record.box.environment["disks"] = {{"name", "sda"}, {"queue", {{"scheduler", "none"}, {"nr_requests", "128"}}}};
   record.notes = {"RAM is assumed to be 96 GiB, since the mail does not say it, and this sentence is long enough to be wrapped once or twice."};
   const std::string source =
       "title = \"A title that is much too long for a line of a mail, and therefore has to be broken somewhere near its middle\"\n"
@@ -111,7 +112,7 @@ TEST_CASE("report: the mail has every part, no line over 72 columns, and the exp
   REQUIRE(mail);
   for (const std::string part : {"Subject: Eight untars", "Question\n--------", "Answer", "Results", "Where the time went", "Environment", "Assumed", "put back",
                                  "To repeat it", "5...7.36sec", "begin at untar 5 (5 to 6)", "Bottleneck: throttled", "met: untar[8].elapsed_s is 100 s within 20 %",
-                                 "kernel: Linux box 3.2.0", "MemFree:", "dirty_background_ratio = 10", "not recorded: xfsprogs", "nr_requests", "apparent", "durable"}) {
+                                 "kernel: Linux box 3.2.0", "MemFree:", "dirty_background_ratio = 10", "not recorded: xfsprogs", "queue: scheduler = none, nr_requests = 128", "nr_requests", "apparent", "durable"}) {
     CAPTURE(part);
     CHECK(mail->find(part) != std::string::npos);
   }
