@@ -214,6 +214,26 @@ TEST_CASE("box: killed after each kind of journal entry, the box is put back and
   CHECK(snapshot(bench) == before);
 }
 
+TEST_CASE("box: killed with a modeled disk under it, its server and its mount go too", "[box]") {
+  if (const auto why = obstacle(); !why.empty()) return test::skip(why);
+  if (!exists("/dev/fuse")) return test::skip("needs /dev/fuse");
+  const Bench bench;
+  const std::string before = snapshot(bench);
+  for (const char* moment : {"KILL after daemon", "INT after daemon", "KILL after child"}) {
+    CAPTURE(moment);
+    const auto [code, said] = bench.run({"target=modeled"}, moment);
+    INFO(said);
+    CHECK(code == 128 + (moment[0] == 'K' ? SIGKILL : SIGINT));
+    if (moment[0] == 'K') CHECK(seconds_of_restore(bench) < 10);
+    CHECK(left_running(bench) == 0);
+    REQUIRE(snapshot(bench) == before);
+  }
+  const auto [code, said] = bench.run({"target=modeled"});
+  INFO(said);
+  CHECK(code == 0);
+  CHECK(snapshot(bench) == before);
+}
+
 TEST_CASE("box: a second run at the same time is refused with a sentence", "[box]") {
   if (const auto why = obstacle(); !why.empty()) return test::skip(why);
   const Bench bench;
@@ -293,7 +313,9 @@ TEST_CASE("box: random moments of death, before and after entries and in between
     CHECK(seconds_of_restore(bench) < 10);
     REQUIRE(snapshot(bench) == before);
   }
-  for (int round = 0; round < 50; ++round) {
+  const char* asked = std::getenv("SPILLWAY_TEST_ROUNDS");
+  const int rounds = asked ? std::atoi(asked) : 50;
+  for (int round = 0; round < rounds; ++round) {
     const int signal = std::array{SIGKILL, SIGINT, SIGTERM, SIGHUP}[random() % 4];
     const auto delay = std::chrono::milliseconds{random() % 4000};
     CAPTURE(round, signal, delay.count(), seed);

@@ -273,8 +273,12 @@ class Replay {
     const double end = since_origin(process.ended_ns);
     outcome_.untars_end_s = std::max(outcome_.untars_end_s, end);
     outcome_.marks.push_back({end, fmt::format("untar {} end", number)});
-    if (process.exit_code == 0) return {};
     const std::string messages = inputs_.directory / fmt::format("untar-{}.messages", number);
+    struct stat info {};
+    if (process.exit_code == 0) {
+      if (::stat(messages.c_str(), &info) == 0 && info.st_size == 0) ::unlink(messages.c_str());  // nothing was said
+      return {};
+    }
     return fail(ErrorKind::refused, fmt::format("untar {} ({}) failed with exit code {}: {}", number, spec_.engine, process.exit_code, last_words(messages)));
   }
 
