@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/check.hpp"
+
 namespace spillway::sim {
 
 using Kind = DeviceInputs::Kind;
@@ -25,14 +27,20 @@ SimpleBlockDevice::SimpleBlockDevice(Engine& engine, const TickClock& clock, con
                                      const DeviceWriteback& wb, bool throttle_slices)
     : engine_(engine), clock_(clock), inputs_(inputs), wb_(wb), disk_(engine, disk_params(inputs)),
       room_(engine, Phase::flusher) {
-  if (inputs_.kind != Kind::fixed)
+  if (inputs_.kind == Kind::model) {
+    auto device = device::make_device(*inputs_.model, engine.seed());
+    SPILLWAY_CHECK(device.has_value(), "validate() let a device model through that cannot be made");
+    model_.emplace(engine, std::move(*device), inputs_.max_request);
+  }
+  if (inputs_.kind == Kind::throttled || inputs_.kind == Kind::stacked)
     throttle_.emplace(engine, clock,
                       ByteThrottleParams{.rate = inputs_.write_rate, .iops = inputs_.write_iops, .slices = throttle_slices},
                       [this](Bio& bio) { disk_.start(bio); });
 }
 
 void SimpleBlockDevice::issue(Bio& request) {
-  if (throttle_ && request.write) throttle_->submit(request);
+  if (model_) model_->start(request);
+  else if (throttle_ && request.write) throttle_->submit(request);
   else disk_.start(request);
 }
 
@@ -108,7 +116,7 @@ void SimpleBlockDevice::bio_done(Bio& request) {
 }
 
 BlockCounters SimpleBlockDevice::counters() const {
-  BlockCounters c = disk_.counters();
+  BlockCounters c = model_ ? model_->counters() : disk_.counters();
   if (throttle_) c.parked = throttle_->parked();
   return c;
 }

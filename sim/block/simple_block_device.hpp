@@ -5,6 +5,7 @@
 ///   throttled:  bio -> ByteThrottle -> SerialDisk                       (never makes the submitter wait)
 ///   stacked:    bio -> tags and wbt -> requests -> ByteThrottle -> SerialDisk
 ///   fixed:      bio -> tags and wbt -> requests -> SerialDisk
+///   model:      bio -> tags and wbt -> requests -> ModelDisk (scheduler, device model)
 ///
 /// In the stacked shape the lower device sees direct writes without the metadata mark, so metadata is throttled too.
 ///
@@ -16,6 +17,7 @@
 
 #include "sim/block/block_device.hpp"
 #include "sim/block/byte_throttle.hpp"
+#include "sim/block/model_disk.hpp"
 #include "sim/block/serial_disk.hpp"
 #include "sim/block/wbt.hpp"
 #include "sim/box/inputs.hpp"
@@ -32,7 +34,11 @@ class SimpleBlockDevice final : public BlockDevice, private BioOwner {
   bool try_submit(Bio& bio) override;
   Task<> submit(Thread& thread, Bio& bio) override;
   [[nodiscard]] BlockCounters counters() const override;
-  [[nodiscard]] bool volatile_cache() const override { return inputs_.volatile_cache; }
+  [[nodiscard]] bool volatile_cache() const override {
+    return model_ ? model_->device().volatile_cache() : inputs_.volatile_cache;
+  }
+  /// The device model's own counters (Kind::model).
+  [[nodiscard]] const ModelDisk* model() const { return model_ ? &*model_ : nullptr; }
 
  private:
   void bio_done(Bio& request) override;
@@ -48,6 +54,7 @@ class SimpleBlockDevice final : public BlockDevice, private BioOwner {
   const DeviceWriteback& wb_;
   SerialDisk disk_;
   std::optional<ByteThrottle> throttle_;
+  std::optional<ModelDisk> model_;
   BioPool pool_;
   WaitQueue room_;
   std::int64_t tags_used_ = 0, background_in_flight_ = 0;

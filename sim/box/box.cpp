@@ -241,7 +241,11 @@ class Box {
     SPILLWAY_CHECK(wb_.dirtied == wb_.reclaimable + wb_.writeback + wb_.written + wb_.cancelled,
                    "a dirtied page is neither dirty, under writeback, written nor cancelled");
     const BlockCounters c = device_.counters();
-    out_.device = {c.writes, c.reads, c.flushes, c.written, c.read, c.metadata_written, c.busy};
+    out_.device = {c.writes, c.reads, c.flushes, c.written, c.read, c.metadata_written, c.busy, std::nullopt, BytesPerSec{0}};
+    if (const ModelDisk* model = device_.model()) {
+      out_.device.model = model->device_counters();
+      out_.device.sequential_rate = model->device().sequential_write_rate();
+    }
     out_.filesystem = files_.outputs();
     for (const Thread& t : cpus_.threads()) {
       if (t.name() != "flush" && !t.name().starts_with("xfs")) continue;

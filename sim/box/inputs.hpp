@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/device/device_spec.hpp"
 #include "sim/cpu/costs.hpp"
 #include "sim/cpu/cpu_set.hpp"
 #include "sim/kernel_version.hpp"
@@ -118,7 +119,7 @@ struct DeviceInputs {
     throttled,  ///< fast device behind a blk-throttle byte limit on the file system's own device: unlimited queue
     stacked,    ///< the same limit one loop below: the file system's device has `queue_depth` tags and wbt
     fixed,      ///< a device that serves one request after another at a fixed rate, bounded queue
-    model,      ///< sim/device/ model (not in this struct yet)
+    model,      ///< a sim/device/ model (`model` below), bounded queue; rates and latency here do not matter then
   };
   Kind kind = Kind::throttled;
   /// The limit (throttled, stacked) or the device's sequential write rate (fixed). Must be positive.
@@ -137,6 +138,8 @@ struct DeviceInputs {
   bool volatile_cache = true;
   Duration flush_time = std::chrono::milliseconds{1};
   bool wbt = true;
+  /// Kind::model: the device. It must hold the file system.
+  std::optional<device::DeviceSpec> model;
 };
 
 struct BoxInputs {

@@ -2,9 +2,11 @@
 /// What the simulated box found: plain values. Times count from the moment the first phase begins.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/device/counters.hpp"
 #include "sim/cpu/account.hpp"
 #include "sim/units.hpp"
 
@@ -75,6 +77,9 @@ struct DeviceOutputs {
   Bytes written{0}, read{0};
   Bytes metadata_written{0};      ///< log and metadata, part of `written`
   Duration busy{};
+  /// Kind::model: every disk's counters and where its time went, and the sequential rate as the yardstick.
+  std::optional<device::Counters> model;
+  BytesPerSec sequential_rate{0};
 };
 
 struct FilesystemOutputs {

@@ -39,6 +39,14 @@ Status validate(const BoxInputs& in) {
   if (d.write_rate.value() <= 0 || d.read_rate.value() <= 0 || d.base_rate.value() <= 0)
     return refuse("a device's rates must be above 0: at a rate of 0 nothing would ever be written");
   if (d.queue_depth < 1 || d.max_request < kPageSize) return refuse("a device needs a tag and requests of at least a page");
+  if (d.kind == DeviceInputs::Kind::model) {
+    if (!d.model) return refuse("a device of the kind \"model\" needs a device model");
+    const auto device = device::make_device(*d.model, in.seed);
+    if (!device) return std::unexpected(device.error());
+    if (to_bytes((*device)->capacity()) < in.filesystem.size)
+      return refuse(fmt::format("the device \"{}\" holds {} bytes and the file system {}", d.model->name,
+                                to_bytes((*device)->capacity()).value(), in.filesystem.size.value()));
+  }
   if (d.write_iops < 0) return refuse("a limit on I/Os per second must not be negative");
   const auto& r = in.replay;
   if (r.untars > 0) {
