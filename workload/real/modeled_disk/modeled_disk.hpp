@@ -13,7 +13,7 @@
 ///
 /// Neither side's death hangs the other: when the server dies, requests on the file fail; when the caller dies, the server
 /// lives on until somebody unmounts `directory` (or sends SIGTERM), writes its report and ends. SIGUSR1 makes it write the
-/// report at once. Needs root (or fusermount3) and /dev/fuse. CPU: about a second per GB, on the box under test.
+/// report at once. Needs root (or fusermount3) and /dev/fuse. Its CPU time is taken from the box under test.
 
 #include <sys/types.h>
 
@@ -34,7 +34,7 @@ struct ModeledDiskOptions {
   std::string directory{};
   /// Sparse file for the data (made, and removed by the server at once, so that it is gone with it). Empty: memory.
   std::string data_file{};
-  /// Touch all memory before the disk is ready, so that no request pays for a page fault (about a second for 2 GiB).
+  /// Touch all memory before the disk is ready, so that no request pays for a page fault.
   bool prefault = false;
   /// Where the report goes. Empty: `directory` + ".json", beside the mount.
   std::string report_path{};
