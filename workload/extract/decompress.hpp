@@ -1,6 +1,6 @@
 #pragma once
 /// Decompression on a thread of its own, ahead of the reader by a bounded number of chunks. Libraries: ISA-L for gzip
-/// (about twice zlib's speed), libzstd, liblzma (its threaded decoder, which uses every core when the file has several
+/// (written for speed), libzstd, liblzma (its threaded decoder, which uses every core when the file has several
 /// blocks), liblz4, libbz2. Several streams behind each other are one, as the programs have it.
 
 #include <cstddef>

@@ -65,7 +65,7 @@ struct ExtractOptions {
   bool preserve_xattrs = true;
   /// Go on after an end-of-archive mark (`cat a.tar b.tar`). Off: what follows is counted in the report.
   bool concatenated = false;
-  /// What is read from a compressed archive ahead of the writers, and held for them. measured: no gain above.
+  /// What is read from a compressed archive ahead of the writers, and held for them. assumed.
   Bytes buffer_bytes{32 * kMiB};
   Limits limits;
 };

@@ -1,8 +1,8 @@
 #pragma once
-/// File data through io_uring, where that measures better. What goes through the ring: direct writes, several in flight
+/// File data through io_uring, where that should gain. What goes through the ring: direct writes, several in flight
 /// per writer from registered buffers, because each of them waits for the device. What does not: opening and closing
 /// (open with O_CREAT is always handed to a kernel worker, and creation serialises on the directory all the same) and
-/// buffered writes, which complete at once in the calling thread (README has the figures).
+/// buffered writes, which complete at once in the calling thread (the README says what that choice rests on).
 
 #include <memory>
 #include <optional>
