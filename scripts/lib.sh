@@ -6,17 +6,19 @@ cd "$root"
 
 say() { printf '%s\n' "$*" >&2; }
 
-# The packages of scripts/packages.txt that are not installed, one a line.
+# The packages of a list that are not installed, one a line.
 missing_packages() {
   while read -r package; do
     dpkg-query -W -f='${Status}\n' "$package" 2>/dev/null | grep -q '^install ok installed$' || printf '%s\n' "$package"
-  done < scripts/packages.txt
+  done < "$1"
 }
 
 # Installs what is missing. When nothing is missing no network is touched, so that a second call works without one.
+# need_packages [LIST]
 need_packages() {
-  command -v dpkg-query >/dev/null || { say "This script installs Debian packages; here is no dpkg. Install by hand what scripts/packages.txt lists."; return 0; }
-  missing=$(missing_packages | tr '\n' ' ')
+  list=${1:-scripts/packages.txt}
+  command -v dpkg-query >/dev/null || { say "This script installs Debian packages; here is no dpkg. Install by hand what $list lists."; return 0; }
+  missing=$(missing_packages "$list" | tr '\n' ' ')
   [ -z "$missing" ] && return 0
   say "Installing: $missing"
   if [ "$(id -u)" = 0 ]; then as_root=; elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then as_root='sudo -n'
