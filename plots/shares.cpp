@@ -31,11 +31,11 @@ void bars(Figure& figure, const std::string& file, const std::string& column, co
   const bool many = values.size() * longest > 90;  // names would touch each other: they are turned
   figure.body = fmt::format(
       "set xlabel {}\nset ylabel {}\nset yrange [0:{:.6g}]\nunset key\n"
-      "set xtics nomirror{}\n{}"
+      "set xtics nomirror scale 0{}\n{}"
       "set grid ytics lt 1 lw 0.5 lc rgb \"#CCCCCC\"\n"
       "set boxwidth 0.65\nset style fill solid 0.5 border lc rgb \"#000000\"\nset offsets 0.6, 0.6, 0, 0\n"
       "plot \"{}\" using 0:2:xtic(1) with boxes lc rgb \"{}\", \\\n"
-      "     \"\" using 0:2:(sprintf(\"%.3g\", $2)) with labels offset 0,0.7\n",
+      "     \"\" using 0:2:($2 >= 1000 ? sprintf(\"%.0f\", $2) : sprintf(\"%.3g\", $2)) with labels offset 0,0.7\n",
       quoted(x_label), quoted(y_label), 1.15 * greatest, many ? " rotate by -30" : "", many ? "set bmargin 8\n" : "", file, colour::time);
   figure.text = cut(figure.title, kTextColumns) + "\n" + wrapped(figure.subtitle, kTextColumns) + "\n" + wrapped(y_label + " by " + x_label, kTextColumns) + "\n\n";
   const std::size_t head = std::min<std::size_t>(longest, 28);
@@ -73,8 +73,10 @@ std::optional<Figure> kworkers_figure(const Record& record) {
   figure.subtitle = subtitle_of(record);
   std::vector<std::pair<std::string, double>> values;
   for (const KworkerResult& worker : record.kworkers) {
+    if (worker.cpu_pct <= 0) continue;  // seen, but below the clock tick of its CPU time
     values.emplace_back(worker.count > 1 ? fmt::format("{} x{}", worker.queue, worker.count) : worker.queue, worker.cpu_pct);
   }
+  if (values.empty()) return std::nullopt;
   std::stable_sort(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   if (values.size() > 12) values.resize(12);
   bars(figure, "kworkers.dat", "cpu_pct", "work queue (x workers seen)", "CPU (% of one core)", values);
@@ -96,7 +98,9 @@ std::optional<Figure> pauses_figure(const Record& record, const std::vector<doub
   figure.title = "How long writers slept in balance_dirty_pages";
   figure.subtitle = subtitle_of(record);
   std::vector<std::pair<std::string, double>> values;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
+  // Classes below the shortest pause are empty at every tick rate but the fastest: not shown.
+  const auto first = static_cast<std::size_t>(std::find_if(counts.begin(), counts.end(), [](std::int64_t n) { return n > 0; }) - counts.begin());
+  for (std::size_t i = first; i < counts.size(); ++i) {
     values.emplace_back(fmt::format("{}-{}", 1 << i, (1 << (i + 1)) - 1), static_cast<double>(counts[i]));
   }
   bars(figure, "pauses.dat", "count", "length of a pause (ms)", "pauses (count)", values);

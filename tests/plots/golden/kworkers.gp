@@ -19,10 +19,10 @@ set xlabel 'work queue (x workers seen)'
 set ylabel 'CPU (% of one core)'
 set yrange [0:3.45]
 unset key
-set xtics nomirror
+set xtics nomirror scale 0
 set grid ytics lt 1 lw 0.5 lc rgb "#CCCCCC"
 set boxwidth 0.65
 set style fill solid 0.5 border lc rgb "#000000"
 set offsets 0.6, 0.6, 0, 0
 plot "kworkers.dat" using 0:2:xtic(1) with boxes lc rgb "#0072B2", \
-     "" using 0:2:(sprintf("%.3g", $2)) with labels offset 0,0.7
+     "" using 0:2:($2 >= 1000 ? sprintf("%.0f", $2) : sprintf("%.3g", $2)) with labels offset 0,0.7

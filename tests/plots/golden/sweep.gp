@@ -18,11 +18,11 @@ set title (format eq "text") ? 'Eight untars: when the last one ends'."\n".'Pred
 if (format ne "text") {
 set xlabel 'memory.dirty_bytes (MB)'
 set ylabel 'untars end (s)'
-set yrange [0:*]
+set yrange [0:26.3574]
 set logscale x 2
+set xrange [108.6957:1150]
 set xtics ('125MB' 125, '250MB' 250, '500MB' 500, '1000MB' 1000)
 set grid ytics lt 1 lw 0.5 lc rgb "#CCCCCC"
-set offsets graph 0.03, graph 0.03, 0, 0
 set key outside bottom center horizontal
 plot "sweep1.dat" using 1:2 with linespoints lw 2 dt 1 pt 7 ps 1.2 lc rgb "#0072B2" title 'replay.writers 1', \
      "sweep1.dat" using 1:3:(0):($4-$3) with vectors nohead lw 1.5 lc rgb "#0072B2" notitle, \
@@ -33,8 +33,9 @@ plot "sweep1.dat" using 1:2 with linespoints lw 2 dt 1 pt 7 ps 1.2 lc rgb "#0072
 } else {
 set xlabel 'memory.dirty_bytes (MB)'
 set ylabel 'untars end (s)'
-set yrange [0:*]
+set yrange [0:26.3574]
 set logscale x 2
+set xrange [108.6957:1150]
 set xtics ('125MB' 125, '250MB' 250, '500MB' 500, '1000MB' 1000)
 set key outside bottom center horizontal
 plot "sweep1.dat" using 1:2 with linespoints lt 1 title 'replay.writers 1', \
