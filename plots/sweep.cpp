@@ -111,7 +111,7 @@ Figure heat_figure(const std::vector<SweepPoint>& points, const SweepLabels& lab
   };
   const double middle = (least + greatest) / 2;
   figure.body = fmt::format(
-      "set xlabel {}\nset ylabel {}\nset cblabel {}\n"
+      "set xlabel {}\nset ylabel {}\nset cblabel {} offset 2,0\n"
       "set xtics ({}) nomirror scale 0\nset ytics ({}) nomirror scale 0\n"
       "set xrange [-0.5:{}]\nset yrange [-0.5:{}]\n"
       "unset key\nset rmargin 14\n"

@@ -4,6 +4,7 @@
 #include "cli/figures.hpp"
 #include "cli/options.hpp"
 #include "cli/record_files.hpp"
+#include "cli/sweep_points.hpp"
 #include "cli/talk.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "workload/record/file_io.hpp"
@@ -16,6 +17,12 @@ namespace spillway::cli {
 int run_plot(const std::vector<std::string>& arguments) {
   Options options("plot RECORD...", "Draws every figure that a record can fill; script and data stay beside the pictures.");
   options.positional("record", "RECORD is a record.json, a folder r<N>, or a folder above: all records below it.", -1);
+  options.group("Sweep")
+      ("against", po::value<std::string>()->value_name("KEY"), "draw a sweep instead: the metric against this swept key")
+      ("by", po::value<std::string>()->default_value("")->value_name("KEY"), "a curve per value of this second key, and a heat map")
+      ("where", po::value<std::vector<std::string>>()->composing()->value_name("KEY=VALUE"), "only cases with this value of a swept key; repeatable")
+      ("metric", po::value<std::string>()->default_value("total.untars_end_s")->value_name("METRIC"), "what is drawn; `spillway keys` lists them")
+      ("to", po::value<std::string>()->default_value("figures")->value_name("DIR"), "where the sweep's figures go");
   options.group("Output")
       ("format", po::value<std::vector<std::string>>()->composing()->value_name("FORMAT"), "png, svg or text; repeatable (default: all)")
       ("show", po::bool_switch(), "print the text figures")
@@ -32,6 +39,29 @@ int run_plot(const std::vector<std::string>& arguments) {
   }
   if (formats.empty()) formats = {plots::Format::png, plots::Format::svg, plots::Format::text};
   nlohmann::ordered_json json{{"schema", "spillway.plot/1"}, {"figures", nlohmann::ordered_json::array()}};
+  if (parsed->has("against")) {
+    std::vector<Record> records;
+    for (const std::string& path : parsed->all("record")) {
+      auto found = read_records_at(path);
+      if (!found) return report(found.error());
+      for (auto& [file, record] : *found) records.push_back(std::move(record));
+    }
+    if (const auto chosen = keep_where(records, parsed->all("where")); !chosen) return report(chosen.error());
+    const auto sweep = sweep_figures(records, parsed->get<std::string>("metric"), parsed->get<std::string>("against"), parsed->get<std::string>("by"));
+    if (!sweep) return report(sweep.error());
+    for (const plots::Figure& figure : sweep->figures) {
+      const auto pictures = plots::render(figure, parsed->get<std::string>("to"), formats);
+      if (!pictures) return report(pictures.error());
+      for (const auto& picture : *pictures) {
+        json["figures"].push_back(picture.string());
+        if (parsed->get<bool>("json")) continue;
+        if (parsed->get<bool>("show") && picture.extension() == ".txt") fmt::print("{}\n", spillway::read_file(picture).value_or(""));
+        fmt::print("{}\n", picture.string());
+      }
+    }
+    if (parsed->get<bool>("json")) fmt::print("{}\n", json.dump(1));
+    return kDone;
+  }
   for (const std::string& path : parsed->all("record")) {
     const auto found = read_records_at(path);
     if (!found) return report(found.error());

@@ -17,7 +17,7 @@ if (format ne "text") { set bmargin 4 }
 set title (format eq "text") ? 'Eight untars: when the last one ends'."\n".'Predicted by the simulated box, Linux 6.18' : 'Eight untars: when the last one ends'."\n".'Predicted by the simulated box, Linux 6.18'
 set xlabel 'memory.dirty_bytes (MB)'
 set ylabel 'replay.writers'
-set cblabel 'untars end (s)'
+set cblabel 'untars end (s)' offset 2,0
 set xtics ('125MB' 0, '250MB' 1, '500MB' 2, '1000MB' 3) nomirror scale 0
 set ytics ('1' 0, '2' 1, '4' 2) nomirror scale 0
 set xrange [-0.5:3.5]
