@@ -103,14 +103,25 @@ struct StateBefore {
 };
 
 struct FilesystemInputs {
+  /// Which XFS: `full` (sim/xfs/xfs.hpp: free space, log space, work queues) or `thin` (simple_xfs.hpp: contiguous files, a
+  /// log that is a counter; fewer events).
+  enum class Model : std::uint8_t { full, thin };
+  Model model = Model::thin;
   Bytes size{20 * kGiB};
-  int allocation_groups = 4;
+  /// 0: as many as mkfs makes.
+  int allocation_groups = 0;
   Bytes log_size{64 * kMiB};
   Bytes log_buffer{32 * kKiB};
   int log_buffers = 8;
   std::optional<Bytes> stripe_unit, stripe_width;
   bool swalloc = false, largeio = false, inode64 = true;
   std::optional<Bytes> allocsize;
+  bool external_log = false;         ///< the log on a device of its own, as fast as DeviceInputs::base_rate
+  Bytes inode_size{512};
+  bool finobt = true, reflink = true, rmapbt = false;  ///< cited: mkfs.xfs 6.1
+  /// Share of the file system that is full, its free space as years of creating and deleting left it. 0: new.
+  double filled = 0;
+  bool lazytime = false;             ///< timestamps cause no transactions
 };
 
 /// The disk as the block layer sees it.

@@ -35,7 +35,7 @@ SimpleXfs::SimpleXfs(Engine& engine, CpuSet& cpus, DirtyMemory& memory, DeviceWr
       costs_(costs),
       kernel_(kernel),
       max_bio_pages_(std::max<std::int64_t>(to_pages_floor(max_bio).value(), 1)),
-      group_next_sector_(static_cast<std::size_t>(std::max(inputs.allocation_groups, 1))),
+      group_next_sector_(static_cast<std::size_t>(inputs.allocation_groups > 0 ? inputs.allocation_groups : 4)),
       writeback_waiters_(engine),
       log_waiters_(engine),
       log_timer_(engine, Phase::flusher, [this] {
