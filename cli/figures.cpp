@@ -1,10 +1,13 @@
 #include "cli/figures.hpp"
 
+#include "analysis/account/pause_trace.hpp"
 #include "plots/account.hpp"
 #include "plots/bandwidth.hpp"
 #include "plots/shares.hpp"
 #include "plots/timeline.hpp"
 #include "plots/untars.hpp"
+#include "plots/workers.hpp"
+#include "workload/record/file_io.hpp"
 #include "workload/record/record_io.hpp"
 
 #include <algorithm>
@@ -59,10 +62,18 @@ std::vector<plots::Figure> figures_of(std::span<const Record> repeats, const fs:
       add(figures, plots::bandwidth_figure(record, *timeline));
     }
   }
+  std::vector<analysis::DatedPause> pauses;
+  if (const auto csv = spillway::read_file(folder / "bdp.csv")) pauses = analysis::read_pauses(*csv, record);
   const bool accounted = std::any_of(record.untars.begin(), record.untars.end(), [](const UntarResult& untar) { return untar.account.total_s() > 0; });
   if (accounted) figures.push_back(plots::account_figure(record));
-  add(figures, plots::pauses_figure(record, pauses_of(folder / "bdp.csv")));
+  if (accounted) add(figures, plots::account_time_figure(record, pauses));
+  std::vector<double> lengths;
+  for (const analysis::DatedPause& pause : pauses) lengths.push_back(pause.pause_s * 1e3);
+  if (lengths.empty()) lengths = pauses_of(folder / "bdp.csv");
+  add(figures, plots::pauses_figure(record, lengths));
   add(figures, plots::kworkers_figure(record));
+  if (const auto csv = spillway::read_file(folder / "workers.csv")) add(figures, plots::workers_time_figure(record, plots::read_workers(*csv)));
+  add(figures, plots::extents_figure(record));
   add(figures, plots::device_figure(record));
   return figures;
 }

@@ -1,9 +1,9 @@
 #include "plots/account.hpp"
 
 #include "plots/heading.hpp"
+#include "plots/stacked.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 
 namespace spillway::plots {
@@ -14,7 +14,7 @@ struct Part {
   const char* name;
   double Account::*seconds;
   char letter;
-  int pattern;          ///< gnuplot's fill patterns: 1 cross-hatched, 2 dense, 3 solid, 4 and 5 diagonal, 0 empty
+  int pattern;
   const char* colour;
 };
 
@@ -30,6 +30,29 @@ constexpr Part kParts[] = {
 };
 
 constexpr int kBarColumns = 52;
+constexpr std::size_t kMostSteps = 40;
+
+/// Parts that no bar has are left out of picture and key.
+Stack stack_of(const std::vector<analysis::AccountBar>& bars, std::string file) {
+  Stack stack;
+  stack.file = std::move(file);
+  std::vector<const Part*> parts;
+  for (const Part& part : kParts) {
+    const bool any = std::any_of(bars.begin(), bars.end(), [&](const analysis::AccountBar& bar) { return bar.account.*part.seconds > 0.0005 * bar.elapsed_s; });
+    if (any) parts.push_back(&part);
+  }
+  for (const Part* part : parts) {
+    std::string column = fmt::format("{}_s", part->letter == '?' ? "unknown" : part->name);
+    std::replace(column.begin(), column.end(), ' ', '_');
+    stack.parts.push_back({part->name, column, part->letter, part->pattern, part->colour});
+  }
+  for (const analysis::AccountBar& bar : bars) {
+    std::vector<double> row;
+    for (const Part* part : parts) row.push_back(bar.account.*part->seconds);
+    stack.values.push_back(std::move(row));
+  }
+  return stack;
+}
 
 }  // namespace
 
@@ -39,62 +62,40 @@ Figure account_figure(const Record& record) {
   figure.title = record.experiment_title.empty() ? "Where the time went" : "Where the time went: " + record.experiment_title;
   figure.subtitle = subtitle_of(record);
   figure.key_rows = 2;
-  // Parts that no untar has are left out of picture and key.
-  std::vector<const Part*> parts;
-  for (const Part& part : kParts) {
-    const bool any = std::any_of(record.untars.begin(), record.untars.end(),
-                                 [&](const UntarResult& untar) { return untar.account.*part.seconds > 0.0005 * untar.elapsed_s; });
-    if (any) parts.push_back(&part);
-  }
-  DataTable table{"account.dat", {}, {}, {}};
-  for (const Part* part : parts) table.columns.push_back(fmt::format("{}_s", part->letter == '?' ? "unknown" : part->name));
-  for (std::string& column : table.columns) std::replace(column.begin(), column.end(), ' ', '_');
-  double longest = 1e-9;
-  for (const UntarResult& untar : record.untars) {
-    table.names.push_back(fmt::format("{}", untar.number));
-    std::vector<std::optional<double>> row;
-    for (const Part* part : parts) row.emplace_back(std::max(0.0, untar.account.*part->seconds));
-    table.rows.push_back(std::move(row));
-    longest = std::max(longest, untar.elapsed_s);
-  }
-  const std::size_t step = std::max<std::size_t>(1, (record.untars.size() + 19) / 20);
-  figure.body = fmt::format(
-      "set xlabel \"untar, in start order\"\n"
-      "set ylabel \"elapsed (s)\"\n"
-      "set yrange [0:*]\n"
-      "set grid ytics lt 1 lw 0.5 lc rgb \"#CCCCCC\"\n"
-      "set key outside bottom center horizontal maxrows 2\n"
-      "set style data histograms\n"
-      "set style histogram rowstacked\n"
-      "set boxwidth 0.7\n"
-      "set xtics nomirror\n"
-      "plot ");
-  bool first = true;
-  int column = 2;
-  for (const Part* part : parts) {
-    figure.body += fmt::format("{}{} using {}{} fs pattern {} border lc rgb \"#000000\" lc rgb \"{}\" title \"{}\"",
-                               first ? "" : ", \\\n     ", first ? "\"account.dat\"" : "\"\"", column,
-                               first ? fmt::format(":xtic(int(column(0)) % {} == 0 ? strcol(1) : \"\")", step) : "", part->pattern, part->colour, part->name);
-    first = false;
-    ++column;
-  }
-  figure.body += "\n";
-  figure.tables.push_back(std::move(table));
-
+  Stack stack = stack_of(analysis::account_per_untar(record), "account.dat");
+  for (const UntarResult& untar : record.untars) stack.names.push_back(fmt::format("{}", untar.number));
+  stack.x_label = "untar, in start order";
+  stack.y_label = "elapsed (s)";
+  draw_stack(figure, stack);
   figure.text = cut(figure.title, 72) + "\n" + wrapped(figure.subtitle, 72) + "\n\n untar  elapsed\n";
-  for (const UntarResult& untar : record.untars) {
-    std::string bar;
-    double upto = 0;
-    for (const Part* part : parts) {
-      upto += std::max(0.0, untar.account.*part->seconds);
-      const auto end = static_cast<std::size_t>(std::lround(upto / longest * kBarColumns));
-      if (end > bar.size()) bar.append(std::min<std::size_t>(end, kBarColumns) - bar.size(), part->letter);
-    }
-    figure.text += fmt::format("{:>6} {:>7.2f}s |{}\n", untar.number, untar.elapsed_s, bar);
+  const auto letters = stack_letters(stack, kBarColumns);
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    figure.text += fmt::format("{:>6} {:>7.2f}s |{}\n", record.untars[i].number, record.untars[i].elapsed_s, letters[i]);
   }
-  std::string legend;
-  for (const Part* part : parts) legend += fmt::format("{}{} {}", legend.empty() ? "" : ", ", part->letter, part->name);
-  figure.text += "\n" + wrapped(fmt::format("{} (one letter is {:.2g} s)", legend, longest / kBarColumns), 72) + "\n";
+  figure.text += "\n" + wrapped(stack_legend(stack, kBarColumns, "s"), 72) + "\n";
+  return figure;
+}
+
+std::optional<Figure> account_time_figure(const Record& record, std::span<const analysis::DatedPause> pauses) {
+  if (pauses.empty()) return std::nullopt;
+  const double step = analysis::nice_step(record, kMostSteps);
+  const auto bars = analysis::account_per_step(record, step, pauses);
+  if (bars.size() < 2) return std::nullopt;
+  Figure figure;
+  figure.name = "account_time";
+  figure.title = record.experiment_title.empty() ? "Where the time went, over time" : "Where the time went, over time: " + record.experiment_title;
+  figure.subtitle = subtitle_of(record);
+  figure.key_rows = 2;
+  Stack stack = stack_of(bars, "account_time.dat");
+  for (const analysis::AccountBar& bar : bars) stack.names.push_back(fmt::format("{:.4g}", bar.from_s));
+  stack.x_label = "time since the first untar began (s)";
+  stack.y_label = fmt::format("untars' time in each {:g} s (s)", step);
+  stack.bar_width = 1;
+  draw_stack(figure, stack);
+  figure.text = cut(figure.title, 72) + "\n" + wrapped(figure.subtitle, 72) + "\n\n  from\n";
+  const auto letters = stack_letters(stack, kBarColumns);
+  for (std::size_t i = 0; i < letters.size(); ++i) figure.text += fmt::format("{:>7.4g} s |{}\n", bars[i].from_s, letters[i]);
+  figure.text += "\n" + wrapped(stack_legend(stack, kBarColumns, "s"), 72) + "\n";
   return figure;
 }
 

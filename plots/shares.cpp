@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fmt/format.h>
+#include <string_view>
 
 namespace spillway::plots {
 
@@ -104,6 +106,26 @@ std::optional<Figure> pauses_figure(const Record& record, const std::vector<doub
     values.emplace_back(fmt::format("{}-{}", 1 << i, (1 << (i + 1)) - 1), static_cast<double>(counts[i]));
   }
   bars(figure, "pauses.dat", "count", "length of a pause (ms)", "pauses (count)", values);
+  return figure;
+}
+
+std::optional<Figure> extents_figure(const Record& record) {
+  std::vector<std::pair<std::int64_t, double>> counts;
+  constexpr std::string_view kName = "files_by_extents.";
+  for (const auto& [name, count] : record.counters) {
+    if (name.starts_with(kName)) counts.emplace_back(std::strtoll(name.c_str() + kName.size(), nullptr, 10), count);
+  }
+  if (counts.empty()) return std::nullopt;
+  std::ranges::sort(counts);
+  Figure figure;
+  figure.name = "extents";
+  figure.title = record.extents_mean ? fmt::format("Extents of a file: {:.3g} in the mean", *record.extents_mean) : "Extents of a file";
+  figure.subtitle = subtitle_of(record);
+  std::vector<std::pair<std::string, double>> values;
+  for (const auto& [most, count] : counts) {
+    values.emplace_back(most <= 2 ? fmt::format("{}", most) : fmt::format("{}-{}", most / 2 + 1, most), count);
+  }
+  bars(figure, "extents.dat", "files", "extents", "files (count)", values);
   return figure;
 }
 

@@ -19,4 +19,7 @@ std::optional<Figure> kworkers_figure(const Record& record);
 /// How often writers slept how long in balance_dirty_pages, in classes that double. None without a sleep.
 std::optional<Figure> pauses_figure(const Record& record, const std::vector<double>& pauses_ms);
 
+/// How many files have how many extents, from the counters files_by_extents.N (1, 2, up to 4, up to 8, ...). None where nobody looked.
+std::optional<Figure> extents_figure(const Record& record);
+
 }  // namespace spillway::plots

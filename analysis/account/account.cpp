@@ -84,6 +84,37 @@ std::optional<Bottleneck> of_pipeline(const Record& record) {
                                 busy->cpu_pct_max, record.device.busy_pct)};
 }
 
+double end_of_untars(const Record& record) {
+  double end = 0;
+  for (const UntarResult& one : record.untars) end = std::max(end, one.start_s + one.elapsed_s);
+  return end;
+}
+
+/// Seconds of dated sleep of each untar in each step.
+std::vector<std::vector<double>> throttled_by_step(const Record& record, double step_s, std::size_t steps, std::span<const DatedPause> pauses) {
+  std::vector<std::vector<double>> out(record.untars.size(), std::vector<double>(steps, 0.0));
+  for (const DatedPause& pause : pauses) {
+    double weights = 0;
+    const auto weight = [&](const UntarResult& one) {
+      const bool runs = pause.t_s >= one.start_s && pause.t_s < one.start_s + one.elapsed_s;
+      return runs && one.elapsed_s > 0 ? one.account.throttled_s / one.elapsed_s : 0.0;
+    };
+    for (const UntarResult& one : record.untars) weights += weight(one);
+    if (weights <= 0) continue;
+    for (std::size_t u = 0; u < record.untars.size(); ++u) {
+      const double share = weight(record.untars[u]) / weights;
+      if (share <= 0) continue;
+      const double stop = std::min(pause.t_s + pause.pause_s, record.untars[u].start_s + record.untars[u].elapsed_s);
+      for (auto i = static_cast<std::size_t>(pause.t_s / step_s); i < steps && step_s * static_cast<double>(i) < stop; ++i) {
+        const double from = std::max(pause.t_s, step_s * static_cast<double>(i));
+        const double to = std::min(stop, step_s * static_cast<double>(i + 1));
+        out[u][i] += share * std::max(0.0, to - from);
+      }
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::array<double, kAccountParts> account_parts(const Account& a) {
@@ -117,28 +148,58 @@ std::optional<AccountBar> account_of_all(const Record& record) {
   return bar_of("all untars", record.untars.front().start_s, elapsed, sum);
 }
 
-std::vector<AccountBar> account_per_step(const Record& record, double step_s) {
-  double end = 0;
-  for (const UntarResult& one : record.untars) end = std::max(end, one.start_s + one.elapsed_s);
+std::vector<AccountBar> account_per_step(const Record& record, double step_s, std::span<const DatedPause> pauses) {
+  const double end = end_of_untars(record);
   std::vector<AccountBar> bars;
   if (!(step_s > 0) || end <= 0) return bars;
   const auto steps = static_cast<std::size_t>(std::ceil(end / step_s - 1e-9));
-  for (std::size_t i = 0; i < steps; ++i) {
-    const double from = step_s * static_cast<double>(i);
-    const double to = std::min(end, from + step_s);
-    Account sum;
-    double running = 0;
-    for (const UntarResult& one : record.untars) {
-      const double overlap = std::min(to, one.start_s + one.elapsed_s) - std::max(from, one.start_s);
-      if (overlap <= 0 || one.elapsed_s <= 0) continue;
-      sum = sum + scaled(one.account, overlap / one.elapsed_s);
-      running += overlap;
+  const auto from_of = [&](std::size_t i) { return step_s * static_cast<double>(i); };
+  std::vector<Account> sums(steps);
+  std::vector<double> running(steps, 0.0);
+  const auto throttled = throttled_by_step(record, step_s, steps, pauses);
+  for (std::size_t u = 0; u < record.untars.size(); ++u) {
+    const UntarResult& one = record.untars[u];
+    if (one.elapsed_s <= 0) continue;
+    Account rest = one.account;
+    rest.throttled_s = 0;
+    // Where no sleep of this untar is dated, its throttled time is spread like the rest.
+    double dated = 0;
+    for (const double seconds : throttled[u]) dated += seconds;
+    const double scale = dated > 0 ? one.account.throttled_s / dated : 0;
+    if (dated <= 0) rest.throttled_s = one.account.throttled_s;
+    std::vector<double> asleep(steps, 0.0), awake(steps, 0.0);
+    double awake_total = 0, missing = 0;
+    for (std::size_t i = 0; i < steps; ++i) {
+      const double overlap = std::max(0.0, std::min(from_of(i) + step_s, one.start_s + one.elapsed_s) - std::max(from_of(i), one.start_s));
+      running[i] += overlap;
+      // A sleep that was asked for is not longer than the step: what the scale puts beyond it goes where there is room.
+      asleep[i] = std::min(scale * throttled[u][i], overlap);
+      missing += scale * throttled[u][i] - asleep[i];
+      awake[i] = overlap - asleep[i];
+      awake_total += awake[i];
     }
-    AccountBar bar = bar_of(fmt::format("{:.3g} s", from), from, running, sum);
-    bar.to_s = to;
+    if (awake_total <= 0) continue;
+    for (std::size_t i = 0; i < steps; ++i) {
+      sums[i] = sums[i] + scaled(rest, awake[i] / awake_total);
+      sums[i].throttled_s += asleep[i] + missing * awake[i] / awake_total;
+    }
+  }
+  for (std::size_t i = 0; i < steps; ++i) {
+    AccountBar bar = bar_of(fmt::format("{:.3g}", from_of(i)), from_of(i), running[i], sums[i]);
+    bar.to_s = std::min(end, from_of(i) + step_s);
     bars.push_back(bar);
   }
   return bars;
+}
+
+double nice_step(const Record& record, std::size_t most) {
+  const double least = end_of_untars(record) / static_cast<double>(std::max<std::size_t>(1, most));
+  if (!(least > 0)) return 1;
+  const double power = std::pow(10.0, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= least * (1 - 1e-9)) return factor * power;
+  }
+  return 10 * power;
 }
 
 std::vector<std::string> account_sources(const Record& record) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/account/pause_trace.hpp"
 #include "workload/record/record.hpp"
 
 namespace spillway::analysis {
@@ -33,9 +34,13 @@ struct AccountBar {
 std::vector<AccountBar> account_per_untar(const Record& record);
 /// All untars together.
 std::optional<AccountBar> account_of_all(const Record& record);
-/// Stacked by time, `step_s` wide: seconds of each part that the running untars spent in the step. A record says how much
-/// of each part an untar has, not when; within an untar it is spread evenly, which hides phases inside long untars.
-std::vector<AccountBar> account_per_step(const Record& record, double step_s);
+/// Stacked by time, `step_s` wide: seconds of each part that the running untars spent in the step; they add up to the time that untars
+/// ran in it. `pauses` say when the throttled part was (pause_trace.hpp): each untar's own total of it is put where the trace has its
+/// sleeps, the other parts evenly over the time between them. Several untars at once share a sleep by how throttled each of them is.
+/// Without pauses every part of an untar is spread evenly over it, which hides phases inside long untars.
+std::vector<AccountBar> account_per_step(const Record& record, double step_s, std::span<const DatedPause> pauses = {});
+/// 1, 2 or 5 times a power of ten, so that the untars' time has at most `most` steps.
+double nice_step(const Record& record, std::size_t most);
 
 /// Which source each part comes from: as recorded, and per part one line ("throttled: taskstats blkio_delay_total"). Parts
 /// of zero without a source are left out.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/statistics/random.hpp"
 #include "analysis/statistics/summary.hpp"
+#include "sim/random.hpp"
 
 namespace spillway::analysis {
 namespace {
@@ -47,14 +47,14 @@ std::optional<KneeFinding> find_in(const Noisy& noisy, const KneeOptions& option
   finding.before = std::exp(fit.steps.front().level);
   finding.after = std::exp(fit.steps.back().level);
 
-  Random random{options.seed};
+  sim::Random random{options.seed, "knee"};
   std::vector<double> places;
   std::vector<double> draw(noisy.values.size());
   for (std::size_t round = 0; round < options.resamples; ++round) {
     for (std::size_t i = 0; i < draw.size(); ++i) {
       const double error =
           noisy.errors.empty() ? fit.residual_sd : std::max(options.steps.noise_floor, noisy.errors[i]);
-      draw[i] = noisy.values[i] + error * random.normal();
+      draw[i] = noisy.values[i] + error * random.normal(0, 1);
     }
     const StepFit again = fit_falling_steps(draw, options.steps);
     if (again.steps.size() > 1) places.push_back(static_cast<double>(again.steps[1].first));

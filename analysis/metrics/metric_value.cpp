@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <span>
 
 #include "analysis/account/account.hpp"
 #include "analysis/knee/knee.hpp"
+#include "analysis/statistics/summary.hpp"
 
 namespace spillway::analysis {
 namespace {
@@ -152,6 +154,12 @@ Result<double> of_total(const Record& record, const MetricName& name) {
   const std::string& field = name.field;
   if (field == "untars_end_s") return record.untars_end_s;
   if (field == "durable_s") return record.durable_s;
+  if (field == "untars_cv_pct") {
+    std::vector<double> elapsed;
+    for (const UntarResult& one : record.untars) elapsed.push_back(one.elapsed_s);
+    if (elapsed.size() < 2 || mean_of(elapsed) <= 0) return absent("total.untars_cv_pct: one untar has nothing to differ from.");
+    return 100.0 * std::sqrt(variance_of(elapsed)) / mean_of(elapsed);
+  }
   if (field == "mb_per_s") {
     if (record.durable_s <= 0 || data_bytes(record) <= 0) return unseen("total.mb_per_s: no data or no time is recorded.");
     return mb(data_bytes(record)) / record.durable_s;

@@ -11,6 +11,7 @@
 #include "analysis/knee/timeline_knee.hpp"
 #include "analysis/metrics/metric_value.hpp"
 #include "analysis/quantity.hpp"
+#include "analysis/report/kernel_command_line.hpp"
 #include "analysis/report/narrow_toml.hpp"
 #include "analysis/report/text.hpp"
 #include "analysis/report/text_plot.hpp"
@@ -250,7 +251,11 @@ std::string environment_text(const Record& record) {
       if (key.empty() || !environment.is_object()) continue;
       const auto member = environment.find(std::string{key});
       if (member == environment.end() || member->is_null()) continue;
-      out += entry(asked.what, *member);
+      Json shown = *member;
+      if (shown.is_object() && shown.contains("command_line") && shown["command_line"].is_string()) {
+        shown["command_line"] = public_command_line(shown["command_line"].get<std::string>());
+      }
+      out += entry(asked.what, shown);
       used.insert(std::string{key});
       found = true;
     }

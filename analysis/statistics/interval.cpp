@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "analysis/statistics/distributions.hpp"
-#include "analysis/statistics/random.hpp"
 #include "analysis/statistics/summary.hpp"
+#include "sim/random.hpp"
 
 namespace spillway::analysis {
 namespace {
@@ -85,7 +85,7 @@ Result<Interval> bootstrap_interval(std::span<const double> values, const Statis
                             "t interval or the order statistics.",
                             values.size(), kBootstrapLeast));
   }
-  Random random{seed};
+  sim::Random random{seed, "resampling"};
   std::vector<double> draw(values.size());
   std::vector<double> found(resamples);
   for (double& one : found) {

@@ -15,6 +15,7 @@
 #include "analysis/statistics/repeats.hpp"
 #include "analysis/statistics/summary.hpp"
 #include "analysis/statistics/two_samples.hpp"
+#include "analysis/verdict/mechanism.hpp"
 #include "analysis/verdict/validity.hpp"
 #include "analysis/verdict/words.hpp"
 
@@ -95,7 +96,9 @@ Result<Compared> compare_samples(const Sample& base, const Sample& changed, bool
   found.repeats = std::min(base.values.size(), changed.values.size());
   const bool single = found.repeats < 2;
   const bool no_spread = variance_of(base.values) == 0 && variance_of(changed.values) == 0;
-  if (single || no_spread) {
+  // What is gone altogether has no logarithm and needs none: every repeat had some, and now none has.
+  const bool gone = std::ranges::all_of(base.values, [](double x) { return x > 0; }) && std::ranges::all_of(changed.values, [](double x) { return x == 0; });
+  if (single || no_spread || gone) {
     const double a = mean_of(base.values);
     const double b = mean_of(changed.values);
     if (a == 0 && b == 0) {
@@ -166,6 +169,7 @@ class Judge {
     j.metric = expectations_[index].metric;
     j.claim = claim_words(expectations_[index]);
     j.case_name = item.name();
+    j.keys = item.keys;
     j.box = item.box;
     j.simulated = item.simulated;
     j.expected = expectations_[index].value;
@@ -197,7 +201,9 @@ class Judge {
         if (!same_value(base, value)) compared.emplace_back(key, value + " " + base);
       }
     }
-    const auto reason = why_not_valid(topics_of(e, compared), *item.repeats.front());
+    auto reason = why_not_valid(topics_of(e, compared), *item.repeats.front());
+    if (!reason) reason = why_not_modelled(compared, *item.repeats.front());
+    if (!reason && other != nullptr) reason = why_not_modelled(compared, *other->repeats.front());
     if (!reason) return false;
     j.outcome = Outcome::refused;
     j.words = *reason;
@@ -283,6 +289,7 @@ class Judge {
     if (refuse(j, e, item, base)) return;
     const auto compared = compare(j, metric, *base, item);
     if (!compared) return;
+    j.mechanism = mechanism_words(*base, item);
     if (e.op == ExpectOp::value || e.op == ExpectOp::at_most || e.op == ExpectOp::at_least) {
       if (!e.value) {
         j.words = "the expectation has no value to compare with";

@@ -38,11 +38,13 @@ struct Judgement {
   std::string metric;
   std::string claim;            ///< the expectation in words: "untar[8].elapsed_s of at_once=4 is up against at_once=1"
   std::string case_name;
+  std::vector<std::pair<std::string, std::string>> keys;  ///< swept keys and values of the case
   std::string box;
   bool simulated = false;
   Outcome outcome = Outcome::missing;
   Direction direction = Direction::none;
   std::string words;            ///< what was found, as above
+  std::string mechanism;        ///< of a comparison: what else changed (mechanism.hpp)
   std::vector<std::string> notes;
   std::optional<double> observed;      ///< the metric, or the ratio
   std::optional<Interval> interval;
@@ -70,7 +72,7 @@ struct Verdict {
 
 Verdict judge(std::span<const Expectation> expectations, std::span<const Record> records, const JudgeOptions& options = {});
 
-/// true / false / no effect / not decidable here: the cell of a map of advice.
+/// true / false / no effect / not decidable here: the cell of a map of advice. A claim of "unchanged" that fails is false.
 std::string_view map_word(const Judgement& judgement);
 
 }  // namespace spillway::analysis

@@ -6,11 +6,12 @@
 #include <array>
 
 #include "workload/record/metric.hpp"
+#include "workload/record/notes.hpp"
 
 namespace spillway::analysis {
 namespace {
 
-constexpr std::array<ValidityRule, 15> kRules{{
+constexpr std::array<ValidityRule, 19> kRules{{
     {Topic::log, "real:loop", 0, "metadata and log writes pass the loop's limit unthrottled, so the log costs nothing there",
      "measured: the real box's fact sheet, throttle section"},
     {Topic::metadata, "real:loop", 0, "metadata passes the loop's limit unthrottled, so metadata costs nothing there",
@@ -31,6 +32,12 @@ constexpr std::array<ValidityRule, 15> kRules{{
     {Topic::locks, "vm", 0, "emulation makes the CPU 10 to 20 times slower against the disk than on a machine", "as above"},
     {Topic::scheduler, "vm", 0, "emulation makes the CPU 10 to 20 times slower, and the host's scheduler mixes in", "as above"},
     {Topic::log, "real:mount", 0, "a mounted file system keeps its log, and what its disk does with it is not known", "design"},
+    {Topic::layout, "simulated", 0, "a limit of bytes or I/Os a second has no seeks, so it makes no difference where data lies: give [device] a disk or an array",
+     "sim/block: simple_block_device", "limit"},
+    {Topic::layout, "kernel", 0, "a limit of bytes or I/Os a second has no seeks, so it makes no difference where data lies: give [device] a disk or an array",
+     "workload/kernel: virtual_disk", "limit"},
+    {Topic::layout, "vm", 0, "the emulator's disk is limited in bytes and I/Os a second and has no seeks", "QEMU throttling options"},
+    {Topic::scheduler, "simulated", 0, "untars there share cores by a plain round of slices; only a [pipeline] has the kernel's scheduler", "sim/cpu/README.md"},
 }};
 
 bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> heads) {
@@ -75,9 +82,18 @@ void add_of_key(std::vector<Topic>& topics, std::string_view key, std::string_vi
   if (has_any(key, {"sched_", "scheduler_slice", "slice_ns"})) add(topics, Topic::scheduler);
 }
 
+/// device.model of the effective experiment; "limit" where it is not said.
+std::string device_model(const Record& record) {
+  const auto device = record.experiment.find("device");
+  if (device == record.experiment.end() || !device->is_object()) return "limit";
+  return device->value("model", std::string{"limit"});
+}
+
 bool applies_to(const ValidityRule& rule, const Record& record) {
   const std::string label = box_label(record);
   if (label != rule.box && record.box.kind != rule.box) return false;
+  if (rule.topic == Topic::scheduler && !record.stages.empty()) return false;
+  if (!rule.device_model.empty() && rule.device_model != device_model(record)) return false;
   return rule.fewer_cpus_than == 0 || record.box.cpus < rule.fewer_cpus_than;
 }
 
@@ -102,7 +118,10 @@ std::span<const ValidityRule> validity_rules() { return kRules; }
 std::vector<Topic> topics_of(const Expectation& expectation, const std::vector<std::pair<std::string, std::string>>& compared) {
   std::vector<Topic> topics;
   add_of_metric(topics, expectation.metric);
+  // How many extents a file has is decided by the file system alone, wherever they lie.
+  const bool extents = expectation.metric.starts_with("files.");
   for (const auto& [key, value] : compared) add_of_key(topics, key, value);
+  if (extents) std::erase(topics, Topic::layout);
   return topics;
 }
 
@@ -111,6 +130,29 @@ std::optional<std::string> why_not_valid(const std::vector<Topic>& topics, const
     if (std::ranges::find(topics, rule.topic) == topics.end() || !applies_to(rule, record)) continue;
     const std::string cores = rule.fewer_cpus_than > 0 ? fmt::format(" ({} cores)", record.box.cpus) : "";
     return fmt::format("a claim about {} is not decidable on {}{}: {}", topic_name(rule.topic), box_label(record), cores, rule.reason);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> why_not_modelled(const std::vector<std::pair<std::string, std::string>>& compared, const Record& record) {
+  for (const auto& [key, values] : compared) {
+    // A list of mount options differs in some of its words only; a key or a knob is named as such.
+    std::vector<std::string> settings{key};
+    if (key.starts_with("knobs.")) settings.push_back(key.substr(6));
+    std::string word;
+    for (const char c : values + " ") {
+      if (c == ' ' || c == ',' || c == '[' || c == ']' || c == '"') {
+        if (!word.empty()) settings.push_back(word);
+        word.clear();
+      } else {
+        word += c;
+      }
+    }
+    for (const std::string& setting : settings) {
+      for (const std::string& note : record.notes) {
+        if (says_no_effect(note, setting)) return fmt::format("not decidable on {}: {}", box_label(record), note);
+      }
+    }
   }
   return std::nullopt;
 }

@@ -3,7 +3,7 @@
 /// cores say nothing about lock contention, an emulated machine says nothing about CPU. `verify` refuses a verdict there,
 /// with the reason, instead of printing a number that means nothing.
 ///
-/// One table (`validity_rules`). The topics of an expectation follow from its metric and from the keys whose values it
+/// One table (`validity_rules`), and what a box notes of settings that it takes without effect. The topics of an expectation follow from its metric and from the keys whose values it
 /// compares.
 
 #include <optional>
@@ -36,6 +36,7 @@ struct ValidityRule {
   int fewer_cpus_than = 0; ///< applies only below this number of cores; 0: always
   std::string_view reason; ///< the end of a sentence that begins "Not decidable on BOX: "
   std::string_view source;
+  std::string_view device_model = {};  ///< applies only to this [device] model; empty: to all
 };
 std::span<const ValidityRule> validity_rules();
 
@@ -44,5 +45,9 @@ std::vector<Topic> topics_of(const Expectation& expectation, const std::vector<s
 
 /// The reason why the verdict would mean nothing on this box; empty: it is valid.
 std::optional<std::string> why_not_valid(const std::vector<Topic>& topics, const Record& record);
+
+/// The reason why comparing these settings would mean nothing here: the box took one of them and did nothing with it, as it notes
+/// itself. `compared` as in topics_of.
+std::optional<std::string> why_not_modelled(const std::vector<std::pair<std::string, std::string>>& compared, const Record& record);
 
 }  // namespace spillway::analysis

@@ -14,6 +14,20 @@
 
 namespace spillway::cli {
 
+namespace {
+
+/// Names what was drawn: into the object, or on stdout with the text figures where they are to be shown.
+void tell(const std::vector<std::filesystem::path>& pictures, bool json, bool show, nlohmann::ordered_json& object) {
+  for (const auto& picture : pictures) {
+    object["figures"].push_back(picture.string());
+    if (json) continue;
+    if (show && picture.extension() == ".txt") fmt::print("{}\n", spillway::read_file(picture).value_or(""));
+    fmt::print("{}\n", picture.string());
+  }
+}
+
+}  // namespace
+
 int run_plot(const std::vector<std::string>& arguments) {
   Options options("plot RECORD...", "Draws every figure that a record can fill; script and data stay beside the pictures.");
   options.positional("record", "RECORD is a record.json, a folder r<N>, or a folder above: all records below it.", -1);
@@ -38,6 +52,8 @@ int run_plot(const std::vector<std::string>& arguments) {
     formats.push_back(*format);
   }
   if (formats.empty()) formats = {plots::Format::png, plots::Format::svg, plots::Format::text};
+  const bool as_json = parsed->get<bool>("json");
+  const bool show = parsed->get<bool>("show");
   nlohmann::ordered_json json{{"schema", "spillway.plot/1"}, {"figures", nlohmann::ordered_json::array()}};
   if (parsed->has("against")) {
     std::vector<Record> records;
@@ -52,14 +68,9 @@ int run_plot(const std::vector<std::string>& arguments) {
     for (const plots::Figure& figure : sweep->figures) {
       const auto pictures = plots::render(figure, parsed->get<std::string>("to"), formats);
       if (!pictures) return report(pictures.error());
-      for (const auto& picture : *pictures) {
-        json["figures"].push_back(picture.string());
-        if (parsed->get<bool>("json")) continue;
-        if (parsed->get<bool>("show") && picture.extension() == ".txt") fmt::print("{}\n", spillway::read_file(picture).value_or(""));
-        fmt::print("{}\n", picture.string());
-      }
+      tell(*pictures, as_json, show, json);
     }
-    if (parsed->get<bool>("json")) fmt::print("{}\n", json.dump(1));
+    if (as_json) fmt::print("{}\n", json.dump(1));
     return kDone;
   }
   for (const std::string& path : parsed->all("record")) {
@@ -68,15 +79,10 @@ int run_plot(const std::vector<std::string>& arguments) {
     for (const auto& [file, record] : *found) {
       const auto pictures = draw(std::span(&record, 1), file.parent_path(), formats);
       if (!pictures) return report(pictures.error());
-      for (const auto& picture : *pictures) {
-        json["figures"].push_back(picture.string());
-        if (parsed->get<bool>("json")) continue;
-        if (parsed->get<bool>("show") && picture.extension() == ".txt") fmt::print("{}\n", spillway::read_file(picture).value_or(""));
-        fmt::print("{}\n", picture.string());
-      }
+      tell(*pictures, as_json, show, json);
     }
   }
-  if (parsed->get<bool>("json")) fmt::print("{}\n", json.dump(1));
+  if (as_json) fmt::print("{}\n", json.dump(1));
   return kDone;
 }
 

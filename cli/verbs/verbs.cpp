@@ -10,6 +10,7 @@ constexpr Verb kVerbs[] = {
     {"run", "run an experiment on a kernel: the one here, or one in virtual time", run_run},
     {"simulate", "run an experiment in the simulated box, on all cores", run_simulate},
     {"verify", "hold records against every [[expect]] of experiments", run_verify},
+    {"advise", "search the settings, write the experiment that checks the answer", run_advise},
     {"compare", "hold records side by side, or a simulation against a real run", run_compare},
     {"report", "the plain-text mail of 72 columns, with all that repeats it", run_report},
     {"plot", "draw the figures of records: PNG, SVG, text", run_plot},

@@ -1,6 +1,6 @@
 /// spillway verify: records against every [[expect]].
 
-#include "analysis/verdict/judge.hpp"
+#include "analysis/verdict/advice_map.hpp"
 #include "cli/campaign_run.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/talk.hpp"
@@ -50,10 +50,11 @@ std::vector<std::string> split(const std::string& text) {
 Json to_json(const analysis::Judgement& judgement) {
   Json json{{"metric", judgement.metric}, {"claim", judgement.claim}, {"case", judgement.case_name}, {"box", judgement.box},
             {"outcome", std::string{analysis::outcome_name(judgement.outcome)}}, {"words", judgement.words}, {"notes", judgement.notes},
-            {"repeats", judgement.repeats}};
+            {"map_word", std::string{analysis::map_word(judgement)}}, {"repeats", judgement.repeats}};
   if (judgement.observed) json["observed"] = *judgement.observed;
   if (judgement.expected) json["expected"] = *judgement.expected;
   if (judgement.interval) json["interval"] = {judgement.interval->low, judgement.interval->high};
+  if (!judgement.mechanism.empty()) json["mechanism"] = judgement.mechanism;
   if (judgement.more_repeats) json["more_repeats"] = *judgement.more_repeats;
   return json;
 }
@@ -81,10 +82,14 @@ int run_verify(const std::vector<std::string>& arguments) {
 
   Json json{{"schema", "spillway.verify/1"}, {"files", Json::array()}};
   int code = kDone;
+  analysis::MapCount map;
+  std::size_t maps = 0;
   std::size_t met = 0, not_met = 0, other = 0, without = 0;
   for (const std::string& path : *files) {
     std::vector<Record> records;
     std::vector<Expectation> expectations;
+    std::vector<analysis::NotRun> not_run;
+    std::string title;
     for (const std::string& box : split(parsed->get<std::string>("box"))) {
       CampaignSettings one = *settings;
       one.box.name = box;
@@ -92,6 +97,7 @@ int run_verify(const std::vector<std::string>& arguments) {
       auto file = load(path, one);
       if (!file) return report(file.error());
       expectations = file->base.expectations;
+      title = fmt::format("{}: {}", path, file->base.title);
       if (expectations.empty()) break;
       const auto run = run_experiment(*std::move(file), one);
       if (!run) {
@@ -101,6 +107,11 @@ int run_verify(const std::vector<std::string>& arguments) {
       if (const int end = conclude(*run); end != kDone) {
         if (run->outcome.interrupted) return end;
         code = std::max(code, end);
+      }
+      for (const campaign::Failure& failure : run->outcome.failures) {
+        const auto same = std::ranges::find(not_run, failure.error.what, &analysis::NotRun::reason);
+        if (same == not_run.end()) not_run.push_back({failure.error.what, 1});
+        else ++same->cases;
       }
       for (const Case& item : run->file.cases) {
         for (Record& record : records_of(*run, item)) records.push_back(std::move(record));
@@ -113,9 +124,16 @@ int run_verify(const std::vector<std::string>& arguments) {
     }
     const analysis::Verdict verdict = analysis::judge(expectations, records);
     Json entry{{"file", path}, {"judgements", Json::array()}, {"disagreements", verdict.disagreements}};
-    if (!settings->json) fmt::print("{}\n", path);
+    // A file of comparisons only is a piece of advice: its judgements are a map, and no cell of a map is a failure.
+    const bool advice = analysis::is_advice(expectations);
+    maps += advice ? 1 : 0;
+    if (!settings->json) fmt::print("{}", advice ? analysis::advice_map(title, expectations, verdict, not_run) : path + "\n");
     for (const analysis::Judgement& judgement : verdict.judgements) {
       entry["judgements"].push_back(to_json(judgement));
+      if (advice) {
+        map.add(judgement);
+        continue;
+      }
       switch (judgement.outcome) {
         case analysis::Outcome::met: ++met; break;
         case analysis::Outcome::not_met: ++not_met; break;
@@ -126,7 +144,7 @@ int run_verify(const std::vector<std::string>& arguments) {
       for (const std::string& note : judgement.notes) fmt::print("            {}\n", note);
     }
     for (const std::string& sentence : verdict.disagreements) {
-      if (!settings->json) fmt::print("  {}\n", sentence);
+      if (!settings->json && !advice) fmt::print("  {}\n", sentence);
     }
     json["files"].push_back(std::move(entry));
   }
@@ -134,9 +152,11 @@ int run_verify(const std::vector<std::string>& arguments) {
     json["met"] = met;
     json["not_met"] = not_met;
     json["other"] = other;
+    json["map"] = {{"true", map.yes}, {"false", map.no}, {"no_effect", map.no_effect}, {"not_decidable", map.not_decidable}};
     fmt::print("{}\n", json.dump(1));
   } else {
-    fmt::print("{} met, {} not met, {} undecided, refused or missing\n", met, not_met, other);
+    if (maps > 0) fmt::print("{} piece{} of advice: {}\n", maps, maps == 1 ? "" : "s", map.words());
+    if (maps < files->size()) fmt::print("{} met, {} not met, {} undecided, refused or missing\n", met, not_met, other);
   }
   if (not_met > 0) return kNotMet;
   return code;

@@ -6,6 +6,7 @@
 #include "plots/sweep.hpp"
 #include "plots/timeline.hpp"
 #include "plots/untars.hpp"
+#include "plots/workers.hpp"
 #include "tests/cli/temporary_folder.hpp"
 #include "tests/plots/reference_run.hpp"
 
@@ -33,6 +34,7 @@ std::vector<Figure> all_figures() {
   several.name = "untars_repeats";
   figures.push_back(several);
   figures.push_back(account_figure(record));
+  figures.push_back(*account_time_figure(record, test::reference_pauses()));
   figures.push_back(*bandwidth_figure(record, test::reference_timeline()));
   figures.push_back(overlay_figure(repeats, test::reference_record(1.05), {0.2, 0.4, 2.5, 6.1, 9.7, 13.3, 16.9, 20.4}));
   const auto points = test::reference_sweep();
@@ -41,6 +43,8 @@ std::vector<Figure> all_figures() {
   figures.push_back(heat_figure(points, labels));
   figures.push_back(*device_figure(record));
   figures.push_back(*kworkers_figure(record));
+  figures.push_back(*workers_time_figure(record, read_workers(test::reference_workers())));
+  figures.push_back(*extents_figure(record));
   figures.push_back(*pauses_figure(record, {0, -3, 4, 8, 8, 12, 16, 40, 40, 44, 100, 150, 196, 200}));
   return figures;
 }
@@ -97,6 +101,25 @@ TEST_CASE("plots: a title with quotes, backslashes, underscores and a line too l
   if (!pictures) FAIL(pictures.error().what);
   const std::string text = content_of(folder.path() / "untars.txt");
   CHECK(text.find("it's a \"quoted\" \\title `date` with_underscores^and $HOME") != std::string::npos);
+}
+
+TEST_CASE("plots: what nobody saw over time is not drawn", "[plots]") {
+  const Record record = test::reference_record();
+  CHECK_FALSE(account_time_figure(record, {}));
+  CHECK_FALSE(workers_time_figure(record, {}));
+  CHECK(read_workers("some,other,table\n1,2,3\n").empty());
+  Record without = record;
+  without.counters.clear();
+  CHECK_FALSE(extents_figure(without));
+}
+
+TEST_CASE("plots: more queues than patterns are one part, and each has a letter of its own", "[plots]") {
+  const Figure figure = *workers_time_figure(test::reference_record(), read_workers(test::reference_workers()));
+  const DataTable& table = figure.tables.at(0);
+  REQUIRE(table.columns.size() == 7);
+  CHECK(table.columns.front() == "writeback_workers");  // the busiest
+  CHECK(table.columns.back() == "others_workers");
+  CHECK(figure.text.find("w writeback, x xfs-conv, f xfs-cil") != std::string::npos);
 }
 
 TEST_CASE("plots: a number that is not known is a gap, not a zero", "[plots]") {

@@ -2,6 +2,7 @@
 /// A record with the shape of a real run, made by hand: walls and CPU of a baseline run on a 40 MiB/s loop, limit
 /// 500 MB, background 250 MB, and a timeline that follows from them by straight lines.
 
+#include "analysis/account/pause_trace.hpp"
 #include "plots/sweep.hpp"
 #include "workload/record/record.hpp"
 #include "workload/record/timeline.hpp"
@@ -55,8 +56,30 @@ inline Record reference_record(double scale = 1.0) {
     worker.cpu_pct = 3.0 / (i + 1);
     record.kworkers.push_back(worker);
   }
+  record.extents_mean = 1.13;
+  record.counters = {{"files_by_extents.1", 1100}, {"files_by_extents.2", 80}, {"files_by_extents.4", 17}, {"files_by_extents.8", 3}};
   record.complete = true;
   return record;
+}
+
+/// Sleeps of 150 ms every 160 ms from the third untar on.
+inline std::vector<analysis::DatedPause> reference_pauses() {
+  std::vector<analysis::DatedPause> pauses;
+  for (double t = 0.4; t < 18.0; t += 0.16) pauses.push_back({t, 0.15});
+  return pauses;
+}
+
+/// Looks five times a second at eight queues; the first is always busy, the others now and then.
+inline std::string reference_workers() {
+  std::string csv = "t_s,queue,busy,cpu_s\n";
+  const char* queues[] = {"writeback", "xfs-conv", "xfs-cil", "loop", "dio", "kblockd", "events", "xfs-inodegc"};
+  for (int i = -5; i < 145; ++i) {
+    for (int q = 0; q < 8; ++q) {
+      const bool busy = q == 0 ? i >= 0 : i % (q + 2) == 0;
+      csv += std::to_string(0.2 * i) + "," + queues[q] + "," + (busy ? (q == 1 ? "2" : "1") : "0") + "," + std::to_string(0.01 * i) + "\n";
+    }
+  }
+  return csv;
 }
 
 /// Two keys: dirty limit x writers.

@@ -177,6 +177,11 @@ schema::Problem read_selector(const TomlValue& value, CaseSelector& out) {
         if (auto problem = walk(member, path)) return problem;
         continue;
       }
+      // As in a sweep, "unset" means the case that leaves the key out.
+      if (member.is(Kind::text) && member.text == "unset") {
+        out.emplace_back(path, member.text);
+        continue;
+      }
       auto value_of_key = normalised(path, member);
       if (!value_of_key) return fmt::format("names a case wrongly: {}", value_of_key.error().what);
       out.emplace_back(path, short_text(*value_of_key));

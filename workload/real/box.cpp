@@ -252,6 +252,7 @@ class Repeat {
     if (target_.own_file_system && options_.monitors)
       if (const auto extents = look_at_extents(target_.directory, 20'000)) {
         record_.extents_mean = extents->mean();
+        for (const auto& [most, files] : extents->files_by_extents) record_.counters[fmt::format("files_by_extents.{}", most)] = static_cast<double>(files);
         for (const auto& [group, bytes] : extents->bytes_per_group)
           if (extents->bytes_per_group.size() <= 64) record_.counters[fmt::format("ag{}.data_bytes", group)] = static_cast<double>(bytes);
       }

@@ -61,6 +61,7 @@ constexpr MetricInfo kMetrics[] = {
     {"stage", kItem, "context_switches", "count", "context switches of its threads", -1},
     {"total", "", "untars_end_s", "s", "end of the last untar (apparent)", -1},
     {"total", "", "durable_s", "s", "until the data was on disk", -1},
+    {"total", "", "untars_cv_pct", "%", "unevenness: standard deviation of the untars' elapsed times by their mean", -1},
     {"total", "", "mb_per_s", "MB/s", "all data by the time until durable", +1},
     {"total", "", "requests_per_s", "1/s", "requests of a pipeline a second", +1},
     {"total", "", "cpu_s", "s", "CPU of the whole box", -1},

@@ -3,6 +3,7 @@
 #include "sim/box/box.hpp"
 #include "workload/archive/catalogue.hpp"
 #include "workload/experiment/quantity.hpp"
+#include "workload/record/file_io.hpp"
 #include "workload/record/record_io.hpp"
 #include "workload/simulated/pipeline_case.hpp"
 #include "workload/simulated/to_record.hpp"
@@ -44,7 +45,13 @@ class SimulatedBox : public Box {
     SPILLWAY_ASSIGN(const sim::BoxOutputs outputs, sim::simulate(translation.inputs));
     Record record = to_record(item, context, translation, outputs);
     if (options_.range_over_unknown_state && !translation.unknown_state.empty()) SPILLWAY_TRY(add_range(translation, record));
-    if (!context.dir.empty()) SPILLWAY_TRY(write_timeline(to_timeline(outputs), context.dir / "timeline.csv"));
+    if (!context.dir.empty()) {
+      SPILLWAY_TRY(write_timeline(to_timeline(outputs), context.dir / "timeline.csv"));
+      if (!outputs.throttle_trace.empty()) {
+        SPILLWAY_TRY(write_file_atomically(context.dir / "bdp.csv", throttle_csv(outputs)));
+        record.files.emplace_back("bdp.csv");
+      }
+    }
     return record;
   }
 

@@ -129,6 +129,16 @@ Record to_record(const Case& item, const RepeatContext& context, const Translati
   return r;
 }
 
+std::string throttle_csv(const sim::BoxOutputs& outputs) {
+  const Duration zero = first_start(outputs);
+  std::string csv = "t_s,untar,limit,setpoint,dirty,wb_dirty,dirty_ratelimit,task_ratelimit,dirtied,dirtied_pause,paused_ms,pause_ms,period_ms,think_ms,wb_thresh,avg_write_bw,pos_ratio\n";
+  for (const auto& r : outputs.throttle_trace) {
+    csv += fmt::format("{:.6f},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", seconds(r.at - zero), r.untar, r.limit, r.setpoint, r.dirty, r.wb_dirty, r.dirty_ratelimit,
+                       r.task_ratelimit, r.dirtied, r.dirtied_pause, r.paused_ms, r.pause_ms, r.period_ms, r.think_ms, r.wb_thresh, r.avg_write_bandwidth, r.pos_ratio);
+  }
+  return csv;
+}
+
 Timeline to_timeline(const sim::BoxOutputs& outputs) {
   const Duration zero = first_start(outputs);
   Timeline out;

@@ -11,6 +11,9 @@ namespace spillway::simulated {
 
 Record to_record(const Case& item, const RepeatContext& context, const Translation& translation, const sim::BoxOutputs& outputs);
 /// The same clock as the record: 0 is the start of the first untar.
+/// bdp.csv: every decision of balance_dirty_pages, in the columns of the real box as far as the model has them; t_s as in the timeline.
+std::string throttle_csv(const sim::BoxOutputs& outputs);
+
 Timeline to_timeline(const sim::BoxOutputs& outputs);
 
 }  // namespace spillway::simulated

@@ -1,6 +1,8 @@
 #include "workload/simulated/translate.hpp"
 
 #include "workload/experiment/quantity.hpp"
+#include "workload/record/notes.hpp"
+#include "workload/simulated/unmodelled.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -265,9 +267,10 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
     } else if (name == "/sys/block/{dev}/queue/max_sectors_kb" && number && value >= 4) {
       in.device.max_request = Bytes{value * kKiB};
     } else {
-      out.notes.push_back(fmt::format("the knob \"{}\" has no effect in the simulated box", name));
+      out.notes.push_back(no_effect_note(name));
     }
   }
+  for (const std::string& setting : unmodelled(e)) out.notes.push_back(no_effect_note(setting));
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "analysis/report/kernel_command_line.hpp"
 #include "analysis/report/mail.hpp"
 #include "analysis/report/text.hpp"
 #include "analysis/report/text_plot.hpp"
@@ -135,4 +136,15 @@ TEST_CASE("report: a simulated record predicts, several cases are listed, and no
   CHECK(mail->find("Nothing: the box is simulated") != std::string::npos);
   records[0].complete = records[1].complete = false;
   CHECK_FALSE(report_mail({.records = records, .experiment_source = "", .command = ""}));
+}
+
+TEST_CASE("report: of the kernel's command line only what bears on speed is told, the rest is counted", "[analysis][report]") {
+  CHECK(public_command_line("BOOT_IMAGE=/vmlinuz root=UUID=1-2 mitigations=off token=s3cret mem=8G quiet") == "mitigations=off mem=8G (4 other words left out)");
+  CHECK(public_command_line("root=/dev/sda1") == "nothing that bears on this; 1 other word left out");
+  CHECK(public_command_line("") == "empty");
+  Record record = founding_record();
+  record.box.environment["kernel"] = {{"release", "6.18"}, {"command_line", "ds=nocloud;s=http://10.0.0.1/ nr_cpus=4"}};
+  const std::string text = environment_text(record);
+  CHECK(text.find("nr_cpus=4") != std::string::npos);
+  CHECK(text.find("10.0.0.1") == std::string::npos);
 }

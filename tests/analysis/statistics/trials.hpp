@@ -6,9 +6,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/statistics/random.hpp"
+#include "sim/random.hpp"
 
 namespace spillway::analysis::test {
+
+/// The stream of one test.
+class Random : public sim::Random {
+ public:
+  explicit Random(std::uint64_t seed) : sim::Random(seed, "trials") {}
+  using sim::Random::normal;
+  double normal() { return normal(0, 1); }
+};
 
 /// `n` normal values around `mean` with coefficient of variation `cv`.
 inline std::vector<double> normal_sample(Random& random, std::size_t n, double mean, double cv) {

@@ -89,6 +89,14 @@ TEST_CASE("verdict: a claim in the wrong direction is not met, no effect is said
   CHECK(map_word(nothing) == "no effect");
 }
 
+TEST_CASE("verdict: what is gone in every repeat is down, however much it varied before", "[analysis][verdict]") {
+  const Judgement gone = only({claim(ExpectOp::down)}, two_cases("real", {1.0, 2.0, 3.0}, {0, 0, 0}));
+  CHECK(gone.outcome == Outcome::met);
+  CHECK(gone.words == "measured down 100 %");
+  // In one repeat something is left: then it is a matter of the interval, which zeros do not have.
+  CHECK(only({claim(ExpectOp::down)}, two_cases("real", {1.0, 2.0, 3.0}, {0, 0, 0.1})).outcome != Outcome::met);
+}
+
 TEST_CASE("verdict: too wide an interval is undecided and says how many more repeats", "[analysis][verdict]") {
   const Judgement open = only({claim(ExpectOp::up)}, two_cases("real", {10, 11, 9, 10.5, 9.5}, {10.8, 11.9, 9.6, 11.3, 10.2}));
   CHECK(open.outcome == Outcome::undecided);

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 namespace fs = std::filesystem;
 using namespace spillway;
@@ -30,6 +31,30 @@ TEST_CASE("experiments: every shipped file loads without a warning and survives 
     for (const Expectation& expectation : file->base.expectations) CHECK_FALSE(expectation.source.empty());
   }
   CHECK(seen >= 1);
+}
+
+TEST_CASE("experiments: the advice library has at least 15 pieces, each a comparison over two devices and two working sets", "[workload][experiment]") {
+  int pieces = 0;
+  for (const auto& item : fs::directory_iterator{fs::path{SPILLWAY_SOURCE_DIR} / "experiments" / "advice"}) {
+    if (item.path().extension() != ".toml") continue;
+    ++pieces;
+    CAPTURE(item.path().string());
+    const auto file = load_experiment(item.path());
+    if (!file) FAIL(file.error().what);
+    CHECK(file->base.title.starts_with("Advice: "));
+    CHECK_FALSE(file->base.question.empty());
+    REQUIRE_FALSE(file->base.expectations.empty());
+    for (const Expectation& expectation : file->base.expectations) CHECK((expectation.versus || expectation.op == ExpectOp::ordered));
+    std::set<std::string> devices, loads;
+    for (const Case& one : file->cases) {
+      const Experiment& e = one.experiment;
+      devices.insert(e.device.model + std::to_string(e.device.rate.value()) + std::to_string(e.device.iops));
+      loads.insert(std::to_string(e.archive.bytes.value()) + (e.pipeline ? std::to_string(e.pipeline->hosts.front().cpus) : ""));
+    }
+    CHECK(devices.size() >= 2);
+    CHECK(loads.size() >= 2);
+  }
+  CHECK(pieces >= 15);
 }
 
 TEST_CASE("experiments: the founding mail's file holds the mail's figures", "[workload][experiment]") {

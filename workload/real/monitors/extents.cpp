@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <xfs/xfs.h>
 
+#include <bit>
 #include <filesystem>
 #include <vector>
 
@@ -33,6 +34,7 @@ bool add_file(const char* path, std::int64_t group, std::vector<char>& room, Ext
   auto* map = reinterpret_cast<fiemap*>(room.data());
   std::uint64_t from = 0;
   bool last = false, allowed = true;
+  const std::int64_t before = summary.extents;
   while (!last && allowed) {
     *map = fiemap{};
     map->fm_start = from;
@@ -51,7 +53,11 @@ bool add_file(const char* path, std::int64_t group, std::vector<char>& room, Ext
     }
   }
   ::close(fd);
-  if (allowed) ++summary.files;
+  if (allowed) {
+    ++summary.files;
+    const std::int64_t extents = summary.extents - before;
+    if (extents > 0) ++summary.files_by_extents[static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extents)))];
+  }
   return allowed;
 }
 

@@ -11,6 +11,7 @@ namespace spillway::real {
 
 struct ExtentSummary {
   std::int64_t files = 0, extents = 0;
+  std::map<std::int64_t, std::int64_t> files_by_extents;  ///< files with so many extents: 1, 2, then up to 4, 8, 16, ...
   std::map<int, std::int64_t> extents_per_group;
   std::map<int, std::int64_t> bytes_per_group;
   [[nodiscard]] double mean() const { return files > 0 ? static_cast<double>(extents) / static_cast<double>(files) : 0; }

@@ -13,6 +13,7 @@
 
 #include "workload/real/system/process.hpp"
 #include "workload/real/system/text_file.hpp"
+#include "workload/record/file_io.hpp"
 #include "workload/record/record_io.hpp"
 
 namespace spillway::real {
@@ -159,6 +160,8 @@ void Sampler::find_workers() {
 
 void Sampler::look_at_workers() {
   char line[512];
+  std::map<std::string, int> busy;  // by queue, every queue seen so far
+  for (const auto& [key, seen] : seen_) busy.try_emplace(seen.queue, 0);
   for (auto it = known_.begin(); it != known_.end();) {
     auto& [pid, known] = *it;
     if (known.stat_fd < 0) {
@@ -192,12 +195,17 @@ void Sampler::look_at_workers() {
           if (const auto where = read_line(fmt::format("/proc/{}/wchan", pid)); where && *where != "0") place += " " + *where;
         }
         ++seen.places[place];
+        ++busy[*queue];
       }
     }
     known.queue = queue.value_or("");
     known.ticks = ticks;
     ++it;
   }
+  std::map<std::string, std::uint64_t> spent;
+  for (const auto& [key, seen] : seen_) spent[seen.queue] += seen.own_ticks;
+  const double t_s = static_cast<double>(monotonic_ns() - started_ns_) * 1e-9;
+  for (const auto& [queue, count] : busy) looks_.push_back({t_s, queue, count, static_cast<double>(spent[queue]) / kTicksPerSecond});
 }
 
 DirtyView Sampler::last_dirty() const { return {dirty_, writeback_, 0, 0}; }
@@ -215,7 +223,11 @@ Status Sampler::finish(std::int64_t origin_ns) {
   Timeline timeline;
   for (auto& row : rows_) row.t_s -= shift;
   timeline.rows = rows_;
-  return write_timeline(timeline, spec_.csv);
+  SPILLWAY_TRY(write_timeline(timeline, spec_.csv));
+  if (looks_.empty()) return {};
+  std::string text = "t_s,queue,busy,cpu_s\n";
+  for (const WorkersLook& look : looks_) text += fmt::format("{:.3f},{},{},{:.2f}\n", look.t_s - shift, look.queue, look.busy, look.cpu_s);
+  return write_file_atomically(spec_.csv.parent_path() / "workers.csv", text);
 }
 
 std::vector<KworkerResult> Sampler::workers(double seconds) const {

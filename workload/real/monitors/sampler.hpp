@@ -36,6 +36,14 @@ struct WorkerSeen {
   std::map<std::string, int> places;               ///< "D rq_qos_wait" -> how often
 };
 
+/// Workers of one queue at one look: how many were running or blocked, and the CPU time of the queue until then.
+struct WorkersLook {
+  double t_s = 0;
+  std::string queue;
+  int busy = 0;
+  double cpu_s = 0;
+};
+
 class Sampler {
  public:
   static Result<std::unique_ptr<Sampler>> start(SamplerSpec spec);
@@ -53,7 +61,7 @@ class Sampler {
   [[nodiscard]] DirtyView last_dirty() const;
   [[nodiscard]] BlockStat last_block() const;
 
-  /// Stops, and rewrites the file so that `origin_ns` (CLOCK_MONOTONIC) is 0.
+  /// Stops, writes workers.csv beside the file (columns t_s,queue,busy,cpu_s), and rewrites the file so that `origin_ns` (CLOCK_MONOTONIC) is 0.
   Status finish(std::int64_t origin_ns);
   /// After finish: what was seen of kernel workers between the two instants.
   [[nodiscard]] std::vector<KworkerResult> workers(double seconds) const;
@@ -90,6 +98,7 @@ class Sampler {
   };
   std::map<int, Known> known_;
   std::map<std::pair<int, std::string>, WorkerSeen> seen_;
+  std::vector<WorkersLook> looks_;
 };
 
 }  // namespace spillway::real
