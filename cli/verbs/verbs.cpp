@@ -14,6 +14,7 @@ constexpr Verb kVerbs[] = {
     {"compare", "hold records side by side, or a simulation against a real run", run_compare},
     {"report", "the plain-text mail of 72 columns, with all that repeats it", run_report},
     {"plot", "draw the figures of records: PNG, SVG, text", run_plot},
+    {"extract", "an archive into a directory, as fast as the kernel lets one be", run_extract},
     {"doctor", "what this box can do, and how to get the rest", run_doctor},
     {"restore", "put back what an interrupted run left", run_restore},
     {"keys", "list every key of an experiment file, and every metric", run_keys},

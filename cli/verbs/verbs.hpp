@@ -9,6 +9,7 @@ namespace spillway::cli {
 int run_advise(const std::vector<std::string>& arguments);
 int run_compare(const std::vector<std::string>& arguments);
 int run_doctor(const std::vector<std::string>& arguments);
+int run_extract(const std::vector<std::string>& arguments);
 int run_keys(const std::vector<std::string>& arguments);
 int run_merge(const std::vector<std::string>& arguments);
 int run_plot(const std::vector<std::string>& arguments);

@@ -3,6 +3,7 @@
 /// thread. Implementations: posix_sink.hpp (plain calls) and uring_sink.hpp.
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -41,6 +42,7 @@ class DataSink {
 
 struct DataSinkOptions {
   bool drop_behind = false;
+  std::function<bool()> stop{};  ///< see ExtractOptions
 };
 
 }  // namespace spillway::extract

@@ -70,7 +70,8 @@ class ZstdDecoder final : public Decoder {
     in = in.subspan(input.pos);
     out = out.subspan(output.pos);
     if (ZSTD_isError(code) != 0) return damaged("zstd", ZSTD_getErrorName(code));
-    boundary_ = code == 0;
+    // A call behind the end of a frame, with nothing to read, asks for the next frame's header: that is no cut.
+    if (input.pos > 0 || output.pos > 0) boundary_ = code == 0;
     return false;
   }
   bool at_boundary() const override { return boundary_; }
@@ -131,7 +132,7 @@ class Lz4Decoder final : public Decoder {
     in = in.subspan(used);
     out = out.subspan(made);
     if (LZ4F_isError(code) != 0U) return damaged("lz4", LZ4F_getErrorName(code));
-    boundary_ = code == 0;
+    if (used > 0 || made > 0) boundary_ = code == 0;  // as with zstd
     return false;
   }
   bool at_boundary() const override { return boundary_; }

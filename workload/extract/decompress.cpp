@@ -52,7 +52,7 @@ class ThreadedSource final : public DecompressedSource {
     auto first = next();
     if (!first) return true;  // damaged at once: the reader will say so
     held_ = *first;
-    return !held_ || (held_->length >= kBlock && TarReader::recognises(Block(held_->bytes.get(), kBlock)));
+    return !held_ || TarReader::recognises({held_->bytes.get(), std::min(held_->length, TarReader::kBeginning)});
   }
 
   std::optional<ThreadCpu> finish() override {

@@ -47,6 +47,11 @@ struct Entry {
   bool has_mtime = true;
   std::int64_t size = 0;
   std::int64_t data_bytes = 0;
+  /// False: the format tells the size only behind the data (a zip that was written as a stream). Then `size` and
+  /// `data_bytes` are 0, and data is read until there is no more.
+  bool size_known = true;
+  /// The archive has more names for this file. A cpio archive may give the data with the last of them only.
+  bool has_other_names = false;
   bool sparse = false;       ///< only `runs` have data; when false, all of the file has
   std::vector<Run> runs;     ///< ascending, not overlapping; of sparse files only
   std::vector<Xattr> xattrs;
@@ -55,5 +60,10 @@ struct Entry {
   unsigned device_major = 0;
   unsigned device_minor = 0;
 };
+
+/// A regular file, or a hard link that has the data of its file with it.
+[[nodiscard]] inline bool brings_data(const Entry& entry) {
+  return entry.type == EntryType::file || (entry.type == EntryType::hard_link && entry.data_bytes > 0);
+}
 
 }  // namespace spillway::extract

@@ -127,13 +127,13 @@ Result<ExtractReport> extract(const std::filesystem::path& archive, const std::f
   ExtractReport report;
   report.engine = options.engine;
   report.writers = options.writers;
-  SinkFactory make_sink = [&options] { return std::make_unique<PosixSink>(DataSinkOptions{.drop_behind = options.drop_behind}); };
+  SinkFactory make_sink = [&options] { return std::make_unique<PosixSink>(DataSinkOptions{.drop_behind = options.drop_behind, .stop = options.stop}); };
   if (options.engine == Engine::uring) {
     if (auto refusal = uring_refusal()) {
       report.engine = Engine::posix;
       report.fell_back = std::move(*refusal);
     } else {
-      make_sink = [&options] { return make_uring_sink({.drop_behind = options.drop_behind}); };
+      make_sink = [&options] { return make_uring_sink({.drop_behind = options.drop_behind, .stop = options.stop}); };
     }
   }
   std::vector<Tally> tallies;

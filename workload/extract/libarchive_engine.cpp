@@ -2,11 +2,14 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include "workload/extract/libarchive_reader.hpp"
 #include "workload/extract/member_check.hpp"
@@ -52,6 +55,7 @@ Result<bool> extract_with_libarchive(const std::filesystem::path& archive_path, 
   Entry entry;
   std::int64_t index = 0;
   bool complete = true;
+  std::optional<timespec> root_mtime;  // of a member "."
   for (;;) {
     archive_entry* from = nullptr;
     int code = archive_read_next_header(r, &from);
@@ -59,6 +63,11 @@ Result<bool> extract_with_libarchive(const std::filesystem::path& archive_path, 
     if (code == ARCHIVE_RETRY) continue;
     if (code == ARCHIVE_FATAL) {
       tally.error(index, {"", fmt::format("The archive cannot be read after member {}: {}.", index, said(r)), 0});
+      complete = false;
+      break;
+    }
+    if (options.stopped()) {
+      tally.error(index, {"", std::string(kInterrupted), EINTR});
       complete = false;
       break;
     }
@@ -81,6 +90,7 @@ Result<bool> extract_with_libarchive(const std::filesystem::path& archive_path, 
       tally.error(entry.index, {entry.name, "It has the target directory's own name; it was not extracted.", 0});
       continue;
     }
+    if (verdict.name->path.empty() && entry.has_mtime && options.preserve_mtime) root_mtime = timespec{static_cast<time_t>(entry.mtime_s), entry.mtime_ns};
     archive_entry_copy_pathname(from, (root + "/" + verdict.name->path).c_str());
     if (entry.type == EntryType::hard_link) {
       const auto target = clean_name(entry.link);
@@ -102,7 +112,8 @@ Result<bool> extract_with_libarchive(const std::filesystem::path& archive_path, 
     if (code == ARCHIVE_WARN) tally.warn(entry.index, {entry.name, fmt::format("{}.", said(w)), archive_errno(w)});
     std::int64_t written = 0;
     bool cut = false;
-    while (entry.type == EntryType::file && entry.size > 0) {
+    bool limit_reached = false;
+    while (brings_data(entry) && (entry.data_bytes > 0 || !entry.size_known)) {
       const void* bytes = nullptr;
       std::size_t size = 0;
       la_int64_t offset = 0;
@@ -111,6 +122,17 @@ Result<bool> extract_with_libarchive(const std::filesystem::path& archive_path, 
       if (code < ARCHIVE_WARN) {
         tally.error(entry.index, {entry.name, fmt::format("Its data ends early: {}.", said(r)), 0});
         cut = true;
+        break;
+      }
+      if (options.stopped()) {
+        tally.error(entry.index, {entry.name, std::string(kInterrupted), EINTR});
+        cut = limit_reached = true;
+        break;
+      }
+      if (const std::string over = check.check_data(written + static_cast<std::int64_t>(size), offset + static_cast<std::int64_t>(size));
+          !over.empty()) {
+        tally.error(entry.index, {entry.name, over, 0});
+        cut = limit_reached = true;
         break;
       }
       if (archive_write_data_block(w, bytes, size, offset) < ARCHIVE_WARN) {
@@ -127,16 +149,25 @@ Result<bool> extract_with_libarchive(const std::filesystem::path& archive_path, 
     else if (code == ARCHIVE_WARN)
       tally.warn(entry.index, {entry.name, fmt::format("{}.", said(w)), archive_errno(w)});
     switch (entry.type) {
-      case EntryType::file: ++tally.counts.files; tally.counts.apparent_bytes += entry.size; break;
+      case EntryType::file: ++tally.counts.files; tally.counts.apparent_bytes += entry.size_known ? entry.size : written; break;
       case EntryType::directory: ++tally.counts.directories; break;
       case EntryType::symlink: ++tally.counts.symlinks; break;
       case EntryType::hard_link: ++tally.counts.hard_links; break;
       default: ++tally.counts.specials;
     }
     tally.counts.data_bytes += written;
+    if (limit_reached) {
+      complete = false;
+      break;
+    }
   }
   // Directory times and modes are set when the writer is closed.
   if (archive_write_close(w) != ARCHIVE_OK) tally.warn(index, {"", fmt::format("{}.", said(w)), archive_errno(w)});
+  // It sets the time of a directory that was there at once, and making its files then changes it again.
+  if (root_mtime) {
+    const timespec times[2] = {{0, UTIME_OMIT}, *root_mtime};
+    if (::utimensat(AT_FDCWD, root.c_str(), times, 0) != 0) tally.warn(index, {".", "Its time cannot be set.", errno});
+  }
   return complete;
 }
 

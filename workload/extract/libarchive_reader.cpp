@@ -56,7 +56,8 @@ Result<ArchiveRead> open_archive_read(const std::filesystem::path& path, bool co
   archive_read_support_format_rar5(a);
   if (concatenated) archive_read_set_options(a, "read_concatenated_archives");
   if (archive_read_open_filename(a, path.c_str(), kReadBlock) != ARCHIVE_OK) {
-    const int code = archive_errno(a);
+    // What libarchive itself finds wrong has no errno (-1) or EILSEQ (its "file format"); others are the kernel's.
+    const int code = archive_errno(a) == EILSEQ ? 0 : archive_errno(a);
     return fail(code > 0 ? ErrorKind::refused : ErrorKind::bad_input,
                 fmt::format("{} cannot be read as an archive: {}.", path.string(), error_of(a)), code > 0 ? code : 0);
   }
@@ -95,7 +96,11 @@ void to_entry(archive_entry* from, Entry& entry) {
   entry.has_mtime = archive_entry_mtime_is_set(from) != 0;
   entry.mtime_s = archive_entry_mtime(from);
   entry.mtime_ns = static_cast<std::int32_t>(archive_entry_mtime_nsec(from));
-  entry.size = entry.type == EntryType::file ? archive_entry_size(from) : 0;
+  entry.size_known = entry.type != EntryType::file || archive_entry_size_is_set(from) != 0;
+  entry.has_other_names = archive_entry_nlink(from) > 1;
+  // A hard link with data: cpio's newc format gives the data with the last name.
+  const bool may_have_data = entry.type == EntryType::file || entry.type == EntryType::hard_link;
+  entry.size = may_have_data ? archive_entry_size(from) : 0;
   entry.device_major = static_cast<unsigned>(archive_entry_rdevmajor(from));
   entry.device_minor = static_cast<unsigned>(archive_entry_rdevminor(from));
   entry.sparse = false;
@@ -107,6 +112,7 @@ void to_entry(archive_entry* from, Entry& entry) {
     la_int64_t offset = 0;
     la_int64_t length = 0;
     while (archive_entry_sparse_next(from, &offset, &length) == ARCHIVE_OK) {
+      if (length == 0) continue;  // tar ends a map with an empty run at the file's size: no data, and a hole before it
       entry.runs.push_back({offset, length});
       entry.data_bytes += length;
     }
@@ -137,14 +143,24 @@ void to_entry(archive_entry* from, Entry& entry) {
 Result<std::unique_ptr<LibarchiveReader>> LibarchiveReader::open(const std::filesystem::path& path,
                                                                  bool concatenated) {
   SPILLWAY_ASSIGN(ArchiveRead handle, open_archive_read(path, concatenated));
-  return std::unique_ptr<LibarchiveReader>(new LibarchiveReader(std::move(handle), path));
+  std::error_code unknown;
+  const bool regular = std::filesystem::is_regular_file(path, unknown);
+  std::unique_ptr<LibarchiveReader> reader(new LibarchiveReader(std::move(handle), path));
+  reader->plain_file_ = regular && archive_filter_code(reader->handle_.get(), 0) == ARCHIVE_FILTER_NONE;
+  return reader;
 }
 
 Result<bool> LibarchiveReader::next(Entry& entry) {
   for (;;) {
     archive_entry* from = nullptr;
     const int code = archive_read_next_header(handle_.get(), &from);
-    if (code == ARCHIVE_EOF) return false;
+    if (code == ARCHIVE_EOF) {
+      // libarchive takes every file that begins with 512 zero bytes for an empty tar. Ours reads those that are.
+      if (index_ == 0 && plain_file_ && (archive_format(handle_.get()) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR)
+        return fail(ErrorKind::bad_input,
+                    fmt::format("{} begins with zero bytes, and what follows is no archive of a known format.", path_.string()));
+      return false;
+    }
     if (code == ARCHIVE_FATAL) {
       const int number = archive_errno(handle_.get());
       return fail(ErrorKind::bad_input,

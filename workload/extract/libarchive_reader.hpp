@@ -38,6 +38,7 @@ class LibarchiveReader final : public EntryReader {
   std::filesystem::path path_;
   std::int64_t index_ = 0;
   std::string name_;
+  bool plain_file_ = false;  ///< not compressed and not a pipe
 };
 
 /// While it lives, the calling thread converts names as UTF-8, so that libarchive hands over the archive's bytes.

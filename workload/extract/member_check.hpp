@@ -23,10 +23,16 @@ class MemberCheck {
   };
   [[nodiscard]] Verdict check(const Entry& entry);
 
+  /// `arrived` bytes of the last checked member's data have come so far, the last of them for the file's byte `end` - 1.
+  /// What a header does not promise counts against the limits as well: else a small zip could fill a disk.
+  /// Not empty: a limit is reached, nothing further is extracted.
+  [[nodiscard]] std::string check_data(std::int64_t arrived, std::int64_t end);
+
  private:
   Limits limits_;
   std::int64_t entries_ = 0;
-  std::int64_t bytes_ = 0;
+  std::int64_t bytes_ = 0;      ///< of all members, the current one's promise included
+  std::int64_t promised_ = 0;   ///< of bytes_, the current member's
   bool slash_removed_ = false;
 };
 

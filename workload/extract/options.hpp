@@ -3,6 +3,7 @@
 /// against archives that are built to fill a disk. Every field has its meaning, unit and the reason for its default.
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "sim/units.hpp"
@@ -68,7 +69,13 @@ struct ExtractOptions {
   /// What is read from a compressed archive ahead of the writers, and held for them. assumed.
   Bytes buffer_bytes{32 * kMiB};
   Limits limits;
+  /// Asked at every member and every piece of data, from the engine's threads; true ends the extraction with an error.
+  std::function<bool()> stop{};
+
+  [[nodiscard]] bool stopped() const { return stop && stop(); }
 };
+
+inline constexpr std::string_view kInterrupted = "The extraction was interrupted; members behind this point are missing.";
 
 /// tar, bsdtar, libarchive, posix, uring.
 [[nodiscard]] std::string_view name_of(Engine engine);

@@ -1,6 +1,7 @@
 #include "workload/extract/pipeline.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -216,6 +217,10 @@ PipelineResult run_pipeline(EntryReader& reader, ByteSource* source, const Targe
       result.complete = true;
       break;
     }
+    if (options.stopped()) {
+      tally.error(entry.index, {"", std::string(kInterrupted), EINTR});
+      break;
+    }
     ++tally.counts.entries;
     MemberCheck::Verdict verdict = check.check(entry);
     if (!verdict.stop.empty()) {
@@ -239,7 +244,7 @@ PipelineResult run_pipeline(EntryReader& reader, ByteSource* source, const Targe
     Step step;
     step.waits = placement.waits;
     step.name = std::move(*verdict.name);
-    if (entry.type != EntryType::file) {
+    if (!brings_data(entry)) {
       step.kind = Step::Kind::place;
       step.entry = std::move(entry);
       writers.add(placement.writer, std::move(step));
@@ -247,39 +252,70 @@ PipelineResult run_pipeline(EntryReader& reader, ByteSource* source, const Targe
       continue;
     }
     const std::int64_t data_bytes = entry.data_bytes;
+    const bool size_known = entry.size_known;
+    std::int64_t arrived = 0;
+    bool limit_reached = false;
+    // The next piece; false at the end, at an error, or at a limit, with `cut` set in the last two.
+    const auto next_piece = [&](DataPiece& piece, std::optional<Error>& cut) {
+      const auto got = reader.data(piece);
+      if (!got) cut = got.error();
+      if (!got || !*got) return false;
+      const auto bytes = static_cast<std::int64_t>(piece.bytes.size());
+      arrived += bytes;
+      if (options.stopped()) {
+        cut = Error{ErrorKind::refused, EINTR, std::string(kInterrupted)};
+        return false;
+      }
+      if (std::string over = check.check_data(arrived, piece.offset + bytes); !over.empty()) {
+        cut = Error{ErrorKind::bad_input, 0, std::move(over)};
+        limit_reached = true;
+        return false;
+      }
+      own(piece);
+      return true;
+    };
     if (data_bytes >= kFetchFrom) step.stored = reader.stored();
     step.entry = std::move(entry);
     entry = {};
     entry.index = step.entry.index;
-    if (step.stored || data_bytes <= kFetchFrom) {
+    // What libarchive delivers may be more than a header promised; such a file goes on as a stream.
+    bool whole = step.stored || (size_known && data_bytes <= kFetchFrom);
+    if (whole) {
       step.kind = Step::Kind::file;
-      for (DataPiece piece; !step.stored && data_bytes > 0;) {
-        const auto got = reader.data(piece);
-        if (!got) step.cut = got.error();
-        if (!got || !*got) break;
-        own(piece);
+      for (DataPiece piece; !step.stored && data_bytes > 0 && whole;) {
+        if (!next_piece(piece, step.cut)) break;
         step.pieces.push_back(std::move(piece));
         piece = {};
+        whole = arrived <= kFetchFrom;
       }
+    }
+    if (whole) {
       writers.add(placement.writer, std::move(step));
+      if (limit_reached) break;
       continue;
     }
+    std::vector<DataPiece> first = std::move(step.pieces);
+    step.pieces.clear();
     step.kind = Step::Kind::begin;
     writers.add(placement.writer, std::move(step));
     Step end;
     end.kind = Step::Kind::end;
+    for (DataPiece& piece : first) {
+      Step next;
+      next.kind = Step::Kind::piece;
+      next.pieces.push_back(std::move(piece));
+      writers.add(placement.writer, std::move(next));
+    }
     for (;;) {
       Step next;
       next.kind = Step::Kind::piece;
       next.pieces.resize(1);
-      const auto got = reader.data(next.pieces[0]);
-      if (!got) end.cut = got.error();
-      if (!got || !*got) break;
-      own(next.pieces[0]);
+      if (!next_piece(next.pieces[0], end.cut)) break;
       writers.add(placement.writer, std::move(next));
       writers.flush();
     }
     writers.add(placement.writer, std::move(end));
+    if (limit_reached) break;
   }
   result.tallies.push_back(std::move(tally));
   writers.finish(result);

@@ -145,6 +145,7 @@ Status PosixSink::write_stored(const StoredData& stored, std::span<const Run> ru
   for (const Run& run : runs) {
     std::int64_t done = 0;
     while (done < run.length) {
+      if (options_.stop && options_.stop()) return fail(ErrorKind::refused, std::string(kInterrupted), EINTR);
       const auto want = static_cast<std::size_t>(std::min<std::int64_t>(run.length - done, static_cast<std::int64_t>(kCopyBytes)));
       const ssize_t got = ::pread(stored.archive_fd, buffer_.get(), want, from);
       if (got < 0 && errno == EINTR) continue;

@@ -1,5 +1,7 @@
 #include "workload/extract/single_writer.hpp"
 
+#include <cerrno>
+
 #include "workload/extract/member_check.hpp"
 #include "workload/extract/plan.hpp"
 
@@ -32,6 +34,10 @@ bool extract_with_one_writer(EntryReader& reader, TreeWriter& writer, const Extr
       return false;
     }
     if (!*more) return true;
+    if (options.stopped()) {
+      tally.error(entry.index, {"", std::string(kInterrupted), EINTR});
+      return false;
+    }
     ++tally.counts.entries;
     const MemberCheck::Verdict verdict = check.check(entry);
     if (!verdict.stop.empty()) {
@@ -49,27 +55,41 @@ bool extract_with_one_writer(EntryReader& reader, TreeWriter& writer, const Extr
       if (auto cleaned = clean_name(entry.link)) link = std::move(*cleaned);
     if (plan.place({entry.index, entry.type, verdict.name->path, link ? std::string_view(link->path) : std::string_view{}, 0}).collision)
       tally.collision(verdict.name->path);
-    if (entry.type != EntryType::file) {
+    if (!brings_data(entry)) {
       writer.place(entry, *verdict.name);
       continue;
     }
     bool going = writer.open_file(entry, *verdict.name);
     std::optional<Error> cut;
-    if (going && entry.data_bytes > 0) {
+    bool limit_reached = false;
+    if (going && (entry.data_bytes > 0 || !entry.size_known)) {
       const auto stored = reader.stored();
       if (stored && entry.data_bytes >= kStoredFrom) {
         writer.write_stored(*stored);
       } else {
         DataPiece piece;
+        std::int64_t arrived = 0;
         while (going) {
           const auto got = reader.data(piece);
           if (!got) cut = got.error();
           if (!got || !*got) break;
+          const auto bytes = static_cast<std::int64_t>(piece.bytes.size());
+          arrived += bytes;
+          if (options.stopped()) {
+            cut = Error{ErrorKind::refused, EINTR, std::string(kInterrupted)};
+            break;
+          }
+          if (std::string over = check.check_data(arrived, piece.offset + bytes); !over.empty()) {
+            cut = Error{ErrorKind::bad_input, 0, std::move(over)};
+            limit_reached = true;
+            break;
+          }
           going = writer.write(piece.bytes, piece.offset);
         }
       }
     }
     writer.close_file(cut);
+    if (limit_reached) return false;
   }
 }
 

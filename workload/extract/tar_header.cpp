@@ -22,6 +22,9 @@ constexpr Field kOldSparseReal{483, 12};
 constexpr std::size_t kContinuationEntries = 21, kContinuationExtended = 504;
 constexpr std::size_t kStarMagicAt = 508;
 constexpr std::size_t kStarPrefixLength = 131;
+// star's own sparse header. cited: GNU tar src/tar.h, struct star_in_header.
+constexpr std::size_t kStarSparseExtended = 355, kStarSparseAt = 356, kStarSparseEntries = 4;
+constexpr Field kStarSparseReal{452, 12};
 
 std::span<const std::byte> field(Block block, Field f) { return block.subspan(f.at, f.length); }
 
@@ -174,7 +177,7 @@ void apply_record(std::string_view key, std::string_view value, PaxValues& value
     } else {
       values.problem = "its mtime is not a time";
     }
-  } else if (key == "GNU.sparse.realsize" || key == "GNU.sparse.size") {
+  } else if (key == "GNU.sparse.realsize" || key == "GNU.sparse.size" || key == "SCHILY.realsize") {
     number(values.real_size);
     if (key == "GNU.sparse.size") values.sparse = true;
   } else if (key == "GNU.sparse.name") values.sparse_name = value;
@@ -268,7 +271,9 @@ RawHeader parse_header(Block block) {
   header.link = text(block, kLink);
   if (ustar) {
     const bool star = matches(block, kStarMagicAt, std::string_view("tar\0", 4));
-    const std::string prefix = text(block, {kPrefix.at, star ? kStarPrefixLength : kPrefix.length});
+    // A sparse member of star's has its map where the prefix would go on.
+    const std::string prefix = star && header.type == 'S' ? text(block, {kPrefix.at, 1})
+                                                          : text(block, {kPrefix.at, star ? kStarPrefixLength : kPrefix.length});
     if (!prefix.empty()) header.name = prefix + "/" + header.name;
   }
   const auto size = parse_number(field(block, kSize));
@@ -287,6 +292,14 @@ RawHeader parse_header(Block block) {
 
 OldSparse parse_old_sparse_header(Block block) {
   OldSparse sparse;
+  if (matches(block, kStarMagicAt, std::string_view("tar\0", 4))) {
+    sparse_entries(block, kStarSparseAt, kStarSparseEntries, sparse);
+    sparse.extended = block[kStarSparseExtended] != std::byte{0};
+    const auto real = parse_number(field(block, kStarSparseReal));
+    sparse.valid = sparse.valid && real && *real >= 0;
+    sparse.real_size = real.value_or(0);
+    return sparse;
+  }
   sparse_entries(block, kOldSparseAt, kOldSparseEntries, sparse);
   sparse.extended = block[kOldSparseExtended] != std::byte{0};
   const auto real = parse_number(field(block, kOldSparseReal));

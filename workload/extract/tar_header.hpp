@@ -46,7 +46,7 @@ struct RawHeader {
 /// The block must have a valid checksum. Unreadable numbers become 0; an unreadable or negative size is told.
 [[nodiscard]] RawHeader parse_header(Block block);
 
-/// The sparse table in an old GNU header ('S') or its continuation block; the second value: another block follows.
+/// The sparse table in a header of type 'S', old GNU's or star's, or in its continuation block; the second value: another block follows.
 struct OldSparse {
   std::vector<Run> runs;
   bool extended = false;
@@ -57,7 +57,7 @@ struct OldSparse {
 [[nodiscard]] OldSparse parse_old_sparse_continuation(Block block);
 
 /// What pax records say. A value that is absent leaves the header's. Two sizes: `size` counts the archive's bytes,
-/// `real_size` (GNU.sparse.realsize or .size) the file's.
+/// `real_size` (GNU.sparse.realsize or .size, SCHILY.realsize) the file's.
 struct PaxValues {
   std::optional<std::string> path;
   std::optional<std::string> sparse_name;  ///< GNU.sparse.name: the real name of a sparse member; wins over path

@@ -31,7 +31,14 @@ std::string until_nul(std::string text) {
 TarReader::TarReader(std::unique_ptr<ByteSource> source, Limits limits, bool concatenated, bool share)
     : source_(std::move(source)), limits_(limits), concatenated_(concatenated), share_(share) {}
 
-bool TarReader::recognises(Block first) { return is_zero(first) || has_valid_checksum(first); }
+bool TarReader::recognises(std::span<const std::byte> beginning) {
+  if (beginning.size() < kBlock) return false;
+  for (std::size_t at = 0; beginning.size() - at >= kBlock; at += kBlock) {
+    const Block block(beginning.data() + at, kBlock);
+    if (!is_zero(block)) return has_valid_checksum(block);
+  }
+  return true;
+}
 
 void TarReader::remark(bool error, std::string what) { remarks_.push_back({error, index_, {name_, std::move(what), 0}}); }
 
@@ -137,6 +144,15 @@ Status TarReader::read_trailing() {
     const std::byte* const from = chunk_->bytes.get() + at_;
     const std::size_t length = chunk_->length - at_;
     trailing_.bytes += static_cast<std::int64_t>(length);
+    // Nothing but an end mark, then something: an empty archive in front of another one, or no archive at all.
+    for (std::size_t at = 0; index_ == 0 && trailing_.all_zero && length - at >= kBlock; at += kBlock) {
+      const Block block(from + at, kBlock);
+      if (is_zero(block)) continue;
+      if (!has_valid_checksum(block))
+        return fail(ErrorKind::bad_input, fmt::format("The file begins with {} zero bytes, and what follows is no archive of a known format.",
+                                                      chunk_->offset + static_cast<std::int64_t>(at_ + at)));
+      break;
+    }
     if (trailing_.all_zero && (from[0] != std::byte{0} || std::memcmp(from, from + 1, length - 1) != 0))
       trailing_.all_zero = false;
     at_ = chunk_->length;
@@ -268,6 +284,8 @@ Result<bool> TarReader::take_header(const std::array<std::byte, kBlock>& header,
   entry.runs.clear();
   entry.size = 0;
   entry.data_bytes = 0;
+  entry.size_known = true;
+  entry.has_other_names = false;
   sparse_ = false;
   delivered_ = to_deliver_ = 0;
   run_ = 0;
@@ -411,23 +429,29 @@ std::optional<StoredData> TarReader::stored() const {
 }
 
 Result<OpenedTar> open_tar(const std::filesystem::path& path, const TarOpenOptions& options) {
+  struct stat about {};
+  // A pipe is read once and not looked into, a block device tells no size: libarchive reads both.
+  if (::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode)) return OpenedTar{};
   Fd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (!file)
     return fail(ErrorKind::refused, fmt::format("The archive {} cannot be opened: {}.", path.string(), std::strerror(errno)), errno);
-  struct stat about {};
   ::fstat(file.get(), &about);
   std::unique_ptr<ByteSource> source;
-  std::array<std::byte, kBlock> first{};
-  const ssize_t got = ::pread(file.get(), first.data(), first.size(), 0);
-  if (got < 0 && errno != ESPIPE)
+  std::vector<std::byte> first(kBlock);
+  ssize_t got = ::pread(file.get(), first.data(), first.size(), 0);
+  if (got == static_cast<ssize_t>(kBlock) && is_zero(Block(first.data(), kBlock))) {
+    first.resize(TarReader::kBeginning);
+    got = ::pread(file.get(), first.data(), first.size(), 0);
+  }
+  if (got < 0)
     return fail(ErrorKind::refused, fmt::format("The archive {} cannot be read: {}.", path.string(), std::strerror(errno)), errno);
-  if (got < 0) return OpenedTar{};  // a pipe: libarchive reads it
   const bool share = options.chunks > 1;
-  if (got == 0 || (got == static_cast<ssize_t>(kBlock) && TarReader::recognises(Block(first)))) {
+  first.resize(static_cast<std::size_t>(got));
+  if (got == 0 || TarReader::recognises(first)) {
     source = file_source(std::move(file), about.st_size, options.chunks, options.drop_behind);
   } else {
     SPILLWAY_ASSIGN(std::unique_ptr<DecompressedSource> stream,
-                    decompressed_source(std::move(file), {first.data(), static_cast<std::size_t>(got)}, options.buffer_bytes));
+                    decompressed_source(std::move(file), first, options.buffer_bytes));
     // Whether a tar is inside shows in the first block; anything else is libarchive's.
     if (!stream || !stream->starts_with_tar()) return OpenedTar{};
     source = std::move(stream);

@@ -21,8 +21,11 @@ class TarReader final : public EntryReader {
   /// `share`: pieces of data may outlive the next call (they keep their chunk); else the source may have one chunk.
   TarReader(std::unique_ptr<ByteSource> source, Limits limits, bool concatenated, bool share);
 
-  /// Does this block start a tar archive? (A header, or the end mark of an empty one.)
-  [[nodiscard]] static bool recognises(Block first);
+  /// Does a file that begins with these bytes hold a tar? Its first block that is not zero is a header, or all of them
+  /// are zero (the end mark of an empty archive, with its padding). An ISO 9660 image begins with 32 KiB of zeros.
+  [[nodiscard]] static bool recognises(std::span<const std::byte> beginning);
+  /// As much of the file as recognises() should see. cited: ECMA-119 6.2.1, a system area of 16 sectors of 2048 bytes.
+  static constexpr std::size_t kBeginning = 64 * 1024;
 
   [[nodiscard]] Result<bool> next(Entry& entry) override;
   [[nodiscard]] Result<bool> data(DataPiece& piece) override;

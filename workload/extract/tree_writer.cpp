@@ -82,7 +82,7 @@ void TreeWriter::place(const Entry& entry, const CleanName& name) {
   switch (entry.type) {
     case EntryType::directory: make_directory(entry, name); break;
     case EntryType::symlink: make_symlink(entry, name); break;
-    case EntryType::hard_link: make_hard_link(entry, name); break;
+    case EntryType::hard_link: (void)make_hard_link(entry, name); break;
     case EntryType::character_device:
     case EntryType::block_device:
     case EntryType::fifo: make_special(entry, name); break;
@@ -147,14 +147,14 @@ void TreeWriter::make_symlink(const Entry& entry, const CleanName& name) {
   }
 }
 
-void TreeWriter::make_hard_link(const Entry& entry, const CleanName& name) {
+bool TreeWriter::make_hard_link(const Entry& entry, const CleanName& name) {
   const auto target = clean_name(entry.link);
   if (!target || target->path.empty()) {
     tally_.error(entry.index, {entry.name,
                                fmt::format("It is a hard link to \"{}\", which is not a name below the target; it was not "
                                            "extracted.", entry.link),
                                0});
-    return;
+    return false;
   }
   const std::string base(base_of(name.path));
   const std::string target_base(base_of(target->path));
@@ -163,7 +163,7 @@ void TreeWriter::make_hard_link(const Entry& entry, const CleanName& name) {
   if (!target_directory) {
     tally_.error(entry.index, {entry.name, fmt::format("It is a hard link to \"{}\": {}", entry.link, target_directory.error().what),
                                target_directory.error().sys_errno});
-    return;
+    return false;
   }
   int target_fd = (*target_directory)->fd.get();
   Fd duplicate;
@@ -172,7 +172,10 @@ void TreeWriter::make_hard_link(const Entry& entry, const CleanName& name) {
     target_fd = duplicate.get();
   }
   const auto directory = parent_directory(name);
-  if (!directory) return note_refusal(entry, directory.error());
+  if (!directory) {
+    note_refusal(entry, directory.error());
+    return false;
+  }
   const int at = (*directory)->fd.get();
   if (::linkat(target_fd, target_base.c_str(), at, base.c_str(), 0) != 0) {
     int code = errno;
@@ -183,10 +186,13 @@ void TreeWriter::make_hard_link(const Entry& entry, const CleanName& name) {
           ::fstatat(target_fd, target_base.c_str(), &theirs, AT_SYMLINK_NOFOLLOW) == 0) {
         if (mine.st_ino == theirs.st_ino && mine.st_dev == theirs.st_dev) {
           ++tally_.counts.hard_links;
-          return;
+          return true;
         }
         const Status removed = remove_existing(at, base.c_str(), name.path);
-        if (!removed) return note_refusal(entry, removed.error());
+        if (!removed) {
+          note_refusal(entry, removed.error());
+          return false;
+        }
         code = ::linkat(target_fd, target_base.c_str(), at, base.c_str(), 0) == 0 ? 0 : errno;
       } else {
         code = errno;  // its target is not there: what has its name stays
@@ -194,10 +200,32 @@ void TreeWriter::make_hard_link(const Entry& entry, const CleanName& name) {
     }
     if (code != 0) {
       tally_.error(entry.index, {entry.name, sentence_of(fmt::format("The hard link to \"{}\" cannot be made", entry.link), code), code});
-      return;
+      return false;
     }
   }
   ++tally_.counts.hard_links;
+  return true;
+}
+
+/// The link, opened for its data; -1 when an error is noted.
+int TreeWriter::open_hard_link(const Entry& entry, const CleanName& name) {
+  if (!make_hard_link(entry, name)) return -1;
+  const auto directory = parent_directory(name);
+  if (!directory) {
+    note_refusal(entry, directory.error());
+    return -1;
+  }
+  directory_ = *directory;
+  const std::string base(base_of(name.path));
+  struct stat there {};
+  if (::fstatat(directory_->fd.get(), base.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(there.st_mode) ||
+      !made_with_other_names_.contains({there.st_dev, there.st_ino})) {
+    tally_.error(entry.index, {entry.name, "It is a hard link with data for a file that this archive did not make; the data was not written.", 0});
+    return -1;
+  }
+  const int fd = ::openat(directory_->fd.get(), base.c_str(), O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) tally_.error(entry.index, {entry.name, sentence_of("The hard link cannot be opened for its data", errno), errno});
+  return fd;
 }
 
 void TreeWriter::make_special(const Entry& entry, const CleanName& name) {
@@ -265,6 +293,16 @@ bool TreeWriter::open_file(const Entry& entry, const CleanName& name) {
     tally_.error(entry.index, {entry.name, "It has the target directory's own name; it was not extracted.", 0});
     return false;
   }
+  if (entry.type == EntryType::hard_link) {
+    const int linked = open_hard_link(entry, name);
+    if (linked < 0) return false;
+    file_ = Fd{linked};
+    overwritten_ = true;
+    failed_ = false;
+    direct_ = false;
+    sink_.begin(linked, false, entry.size);
+    return true;
+  }
   const auto directory = parent_directory(name);
   if (!directory) {
     note_refusal(entry, directory.error());
@@ -298,6 +336,10 @@ bool TreeWriter::open_file(const Entry& entry, const CleanName& name) {
   }
   file_ = Fd{fd};
   failed_ = false;
+  if (entry.has_other_names) {
+    struct stat made {};
+    if (::fstat(fd, &made) == 0) made_with_other_names_.insert({made.st_dev, made.st_ino});
+  }
   direct_ = wants_direct(entry);
   preallocate(entry);
   sink_.begin(fd, direct_, entry.size);
@@ -400,10 +442,10 @@ void TreeWriter::close_file(const std::optional<Error>& cut) {
     }
   }
   if (failed_) tally_.partial_files.emplace_back(entry.index, PartialFile{entry.name, written, entry.data_bytes});
-  ++tally_.counts.files;
+  if (entry.type == EntryType::file) ++tally_.counts.files;
   tally_.counts.data_bytes += written;
   tally_.counts.direct_bytes += sink_.written_direct();
-  tally_.counts.apparent_bytes += entry.size;
+  tally_.counts.apparent_bytes += entry.size_known ? entry.size : written;
   written_since_ += written;
   set_attributes(file_.get(), overwritten_);
   const int fd = file_.release();

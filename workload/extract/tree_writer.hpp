@@ -8,7 +8,9 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "workload/extract/data_sink.hpp"
@@ -67,7 +69,7 @@ class TreeWriter {
   /// Anything but a regular file.
   void place(const Entry& entry, const CleanName& name);
 
-  /// A regular file: open, then any number of write() or one write_stored(), then close. False: it could not be made
+  /// A regular file, or a hard link that brings its file's data: open, then any number of write() or one write_stored(), then close. False: it could not be made
   /// or written, the error is noted, and the rest of its data is to be skipped (close_file() is still called).
   bool open_file(const Entry& entry, const CleanName& name);
   bool write(std::span<const std::byte> bytes, std::int64_t offset);
@@ -81,7 +83,8 @@ class TreeWriter {
  private:
   void make_directory(const Entry& entry, const CleanName& name);
   void make_symlink(const Entry& entry, const CleanName& name);
-  void make_hard_link(const Entry& entry, const CleanName& name);
+  bool make_hard_link(const Entry& entry, const CleanName& name);
+  int open_hard_link(const Entry& entry, const CleanName& name);
   void make_special(const Entry& entry, const CleanName& name);
   Result<Directory*> parent_directory(const CleanName& name);
   Status remove_existing(int directory_fd, const char* base, std::string_view path);
@@ -98,6 +101,9 @@ class TreeWriter {
   Tally& tally_;
   DirectoryCache directories_;
   std::int64_t directories_counted_ = 0;
+  /// Files made here whose other names are still to come, by device and inode: only through those may a hard link's data be
+  /// written. A file that was in the tree before may have names outside it.
+  std::set<std::pair<dev_t, ino_t>> made_with_other_names_;
 
   // The current file.
   const Entry* entry_ = nullptr;

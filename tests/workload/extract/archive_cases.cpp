@@ -51,6 +51,33 @@ std::string gnu_sparse(std::string name, std::string_view head, std::string_view
   return TarMaker{}.raw(bytes).raw(head).raw(tail).pad().bytes();
 }
 
+/// star's own sparse member with runs at 0 and then at multiples of `step`, the first four in the header and the rest
+/// in a continuation block.
+std::string star_sparse(const std::string& name, const std::vector<std::string>& runs, std::int64_t step) {
+  TarHeader h;
+  h.name = name;
+  h.type = 'S';
+  for (const std::string& run : runs) h.size += static_cast<std::int64_t>(run.size());
+  std::string bytes = TarMaker{}.header(h).bytes();
+  std::string first, more;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    (i < 4 ? first : more) += octal12(static_cast<std::int64_t>(i) * step) + octal12(static_cast<std::int64_t>(runs[i].size()));
+  patch_last_header(bytes, 355, std::string(1, more.empty() ? '\0' : '1'));
+  patch_last_header(bytes, 356, first);
+  patch_last_header(bytes, 452, octal12(static_cast<std::int64_t>(runs.size() - 1) * step + static_cast<std::int64_t>(runs.back().size())));
+  // What makes it star's: access and change time with a blank behind, and the mark at the end.
+  patch_last_header(bytes, 476, "07346545000 07346545000 ");
+  patch_last_header(bytes, 508, std::string("tar\0", 4));
+  if (!more.empty()) {
+    more.resize(512, '\0');
+    bytes += more;
+  }
+  TarMaker maker;
+  maker.raw(bytes);
+  for (const std::string& run : runs) maker.raw(run);
+  return maker.pad().bytes();
+}
+
 /// pax sparse 1.0: the map in front of the data. `size_record`: what pax and header say is stored; -1: the truth.
 std::string pax_sparse_10(const std::string& name, std::string_view head, std::string_view tail, std::int64_t tail_at,
                           std::int64_t size_record = -1, bool header_size_zero = false) {
@@ -116,6 +143,20 @@ std::vector<ArchiveCase> archive_cases(const fs::path& outside) {
     c.id = "A01-direct";
     c.what = "the same, written with O_DIRECT";
     c.options = [](ExtractOptions& o) { o.direct = extract::DirectMode::on; };
+    add(c);
+  }
+  {
+    ArchiveCase c{"A01-star", "star's sparse header, with a continuation", "GNU tar src/sparse.c, star_get_sparse_info",
+                  star_sparse("hole", {"abc\n", "11", "22", "33", "44", "wxyz"}, 1'000'000) + TarMaker{}.file("after", "x").end().bytes()};
+    c.tree = {"after f x", "hole f 5000004"};
+    c.also = sparse_check("hole", 5'000'004, 65536);
+    c.peers = Peers::differ;
+    c.why = "libarchive does not know star's sparse members";
+    add(c);
+    c.id = "A01-star-pax";
+    c.what = "a real size in star's pax record";
+    c.bytes = TarMaker{}.pax({{"SCHILY.realsize", "5000004"}, {"GNU.sparse.map", "0,4,5000000,4"}}).file("hole", "abc\nwxyz").file("after", "x").end().bytes();
+    c.also = sparse_check("hole", 5'000'004, 65536);
     add(c);
   }
   {
@@ -233,6 +274,16 @@ std::vector<ArchiveCase> archive_cases(const fs::path& outside) {
     c.what = "no end mark at all";
     c.bytes = TarMaker{}.file("a", "1").bytes();
     c.message = "no end mark";
+    add(c);
+  }
+  {
+    ArchiveCase c{"A10-empty", "an end mark and nothing else", "GNU tar tests/extrac05 and others", std::string(10240, '\0')};
+    c.tree = {};
+    add(c);
+    c.id = "A10-empty-then-another";
+    c.what = "an empty archive in front of another one";
+    c.bytes = TarMaker{}.end().file("a", "1").end().bytes();
+    c.also = [](const fs::path&, const ExtractReport& r) -> std::string { return r.trailing.all_zero ? "the second archive is not reported" : ""; };
     add(c);
   }
   {
