@@ -357,7 +357,10 @@ class Judge {
         const bool outside = std::log(compared.ratio.interval.low) > edge || std::log(compared.ratio.interval.high) < -edge;
         j.direction = within ? Direction::unchanged : outside ? (ratio > 1 ? Direction::up : Direction::down) : Direction::none;
       } else {
-        j.direction = up ? Direction::up : down ? Direction::down : within ? Direction::unchanged : Direction::none;
+        // A model is not better than its floor, however narrow the interval over what it does not know.
+        const double floor = std::log1p(options_.prediction_floor) + 1e-9;
+        const bool hair = j.simulated && std::abs(std::log(compared.ratio.interval.low)) <= floor && std::abs(std::log(compared.ratio.interval.high)) <= floor;
+        j.direction = hair ? Direction::unchanged : up ? Direction::up : down ? Direction::down : within ? Direction::unchanged : Direction::none;
       }
       if (j.direction == Direction::unchanged) {
         j.words = fmt::format("{} unchanged within {} %", verb, number_words(100 * margin));

@@ -89,6 +89,32 @@ void measure(const char* name, const BoxInputs& in) {
              best / bare, usage.ru_maxrss / 1024, to_seconds(out.durable) / best);
 }
 
+/// `points` points of experiments/quick.toml, each with another limit, against the bare loop for as many events.
+void measure_sweep(int points) {
+  BoxInputs in;
+  in.replay.catalogue = files(2500, 300 * kMB, 250);
+  in.device.kind = DeviceInputs::Kind::stacked;
+  in.device.write_rate = BytesPerSec{40 * kMB};
+  std::uint64_t events = 0;
+  const double began = cpu_seconds();
+  for (int i = 0; i < points; ++i) {
+    in.memory.dirty.dirty_bytes = Bytes{(500 + i) * kMB};
+    in.memory.dirty.background_bytes = Bytes{(500 + i) * kMB / 2};
+    const auto result = simulate(in);
+    if (!result) {
+      fmt::print("sweep: {}\n", result.error().what);
+      return;
+    }
+    events += result->events;
+  }
+  const double took = cpu_seconds() - began;
+  const double bare = bare_loop(events, 64);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  fmt::print("{} points of quick.toml: {} events, {:.1f} s, {:.1f} points/s, {:.2f} x bare queue, {} MB at most\n", points, events, took, points / took, took / bare,
+             usage.ru_maxrss / 1024);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -97,6 +123,7 @@ int main(int argc, char** argv) {
   in.memory.dirty.background_bytes = Bytes{250 * kMB};
   in.replay.catalogue = files(1200, 150 * kMB, 250);
   measure("8 x 150 MB, 40 MiB/s", in);
+  measure_sweep(argc > 1 && std::strcmp(argv[1], "tiny") == 0 ? 3 : 1000);
   if (argc > 1 && std::strcmp(argv[1], "tiny") == 0) return 0;
   in.replay.catalogue = files(12000, 1500 * kMB, 250);
   measure("8 x 1.5 GB, 40 MiB/s", in);

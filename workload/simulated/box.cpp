@@ -1,6 +1,7 @@
 #include "workload/simulated/box.hpp"
 
 #include "sim/box/box.hpp"
+#include "sim/random.hpp"
 #include "workload/archive/catalogue.hpp"
 #include "workload/experiment/quantity.hpp"
 #include "workload/record/file_io.hpp"
@@ -10,6 +11,8 @@
 #include "workload/simulated/translate.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <fmt/core.h>
 #include <fmt/format.h>
 #include <map>
@@ -40,7 +43,8 @@ class SimulatedBox : public Box {
   Result<Record> run(const Case& item, const RepeatContext& context) override {
     if (item.experiment.pipeline) return run_pipeline_case(item, context);
     SPILLWAY_ASSIGN(const auto catalogue, catalogue_for(item.experiment));
-    SPILLWAY_ASSIGN(const Translation translation, translate(item, catalogue, options_.like, context.seed));
+    SPILLWAY_ASSIGN(Translation translation, translate(item, catalogue, options_.like, context.seed));
+    if (context.repeat > 1 && options_.range_over_unknown_state) draw_unknown_state(translation, context.seed);
     if (context.live) context.live({fmt::format("simulating {} untars", translation.inputs.replay.untars)});
     SPILLWAY_ASSIGN(const sim::BoxOutputs outputs, sim::simulate(translation.inputs));
     Record record = to_record(item, context, translation, outputs);
@@ -73,6 +77,32 @@ class SimulatedBox : public Box {
     std::string out;
     for (const auto& [size, weight] : archive.histogram) out += fmt::format("|{}:{}", size.value(), weight);
     return out;
+  }
+
+  /// Repeats after the first begin in a state drawn from the ranges of what is not known, so that their spread, and an interval over
+  /// them, says how much the prediction depends on it. All cases of a repeat draw the same (they share its seed).
+  static void draw_unknown_state(Translation& translation, std::uint64_t seed) {
+    if (translation.unknown_state.empty()) return;
+    sim::Random random{seed, "unknown state"};
+    sim::BoxInputs& in = translation.inputs;
+    // Every number is drawn, used or not: what one experiment leaves open moves nothing in another.
+    const double share = random.uniform(), total = std::exp2(random.uniform(std::log2(5'000.0), std::log2(80'000.0)));
+    const auto halving = std::chrono::milliseconds{100 + static_cast<std::int64_t>(random.below(2'800))};
+    const double dirtyable = random.uniform(0.75, 0.96);
+    const auto unknown = [&](std::string_view what) { return std::find(translation.unknown_state.begin(), translation.unknown_state.end(), what) != translation.unknown_state.end(); };
+    if (unknown("completion share")) {
+      in.before.global_completions = in.before.avg_write_bandwidth.value() / 4096 * 9 / 2;
+      in.before.device_completions = static_cast<std::int64_t>(share * static_cast<double>(in.before.global_completions));
+      in.before.next_halving = halving;
+    }
+    if (unknown(kUnknownCompletions)) {
+      in.before.global_completions = static_cast<std::int64_t>(total);
+      in.before.next_halving = halving;
+    }
+    if (unknown("phase of the completion counters' halving")) in.before.next_halving = halving;
+    if (unknown("dirtyable memory")) in.memory.dirtyable = Bytes{static_cast<std::int64_t>(dirtyable * static_cast<double>(in.memory.ram.value()))};
+    translation.notes.push_back(fmt::format("this repeat begins in a state drawn from what is not known ({})", fmt::join(translation.unknown_state, ", ")));
+    translation.unknown_state.clear();  // no range over what has been drawn
   }
 
   /// Simulates other states that are as likely as the one taken, and notes how far each untar moves.

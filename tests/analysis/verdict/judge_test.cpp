@@ -89,6 +89,17 @@ TEST_CASE("verdict: a claim in the wrong direction is not met, no effect is said
   CHECK(map_word(nothing) == "no effect");
 }
 
+TEST_CASE("verdict: a prediction that moves by less than its floor moves nothing, however surely", "[analysis][verdict]") {
+  const std::vector<double> a{10.0, 11.0, 12.0, 13.0}, b{9.97, 10.967, 11.964, 12.961};  // 0.3 % in every repeat
+  auto records = two_cases("simulated", a, b);
+  for (Record& record : records) record.experiment["order"] = "blocks";
+  const Judgement small = only({claim(ExpectOp::down)}, records);
+  CHECK(small.direction == Direction::unchanged);
+  CHECK(map_word(small) == "no effect");
+  for (Record& record : records) record.box.kind = "real";
+  CHECK(only({claim(ExpectOp::down)}, records).direction == Direction::down);  // a measurement may be that sure
+}
+
 TEST_CASE("verdict: what is gone in every repeat is down, however much it varied before", "[analysis][verdict]") {
   const Judgement gone = only({claim(ExpectOp::down)}, two_cases("real", {1.0, 2.0, 3.0}, {0, 0, 0}));
   CHECK(gone.outcome == Outcome::met);

@@ -2,6 +2,7 @@
 #include "workload/record/record_io.hpp"
 #include "workload/simulated/box.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <unistd.h>
@@ -117,4 +118,19 @@ TEST_CASE("simulated box: plan says that nothing is changed; check lets a plain 
   const auto plan = box->plan(file.cases[0]);
   REQUIRE(plan);
   CHECK_THAT(plan->at(0), Catch::Contains("8 untars of 1200 files, 150MB, on a limit of 40MiB/s") && Catch::Contains("nothing on this machine is changed"));
+}
+
+TEST_CASE("simulated box: repeats after the first begin in a drawn state, the same for equal seeds", "[workload][simulated]") {
+  const auto repeat = [](int number, std::uint64_t seed) { return run(kHalf, {.repeat = number, .seed = seed, .dir = {}, .live = {}}); };
+  const Record first = repeat(1, 1), second = repeat(2, 77), again = repeat(2, 77), third = repeat(3, 78);
+  CHECK(second.untars_end_s == again.untars_end_s);
+  CHECK(second.untars_end_s != third.untars_end_s);
+  CHECK(first.state_before.completion_phase_s != second.state_before.completion_phase_s);
+  const auto drawn = [](const Record& r) {
+    return std::any_of(r.notes.begin(), r.notes.end(), [](const std::string& note) { return note.find("drawn from what is not known") != std::string::npos; });
+  };
+  CHECK(drawn(second));
+  CHECK_FALSE(drawn(first));
+  // What was drawn is known for that repeat: it has no range of its own.
+  CHECK(second.counters.count("range.durable_s.high") == 0);
 }
