@@ -24,6 +24,7 @@ struct Bio {
   BioOwner* owner = nullptr;
   Inode* inode = nullptr;        ///< data of this file, or none
   std::int64_t pages = 0;        ///< page-cache pages that it writes
+  std::int64_t file_page = 0;    ///< the first of them in the file
   Sectors start{0};
   Bytes size{0};                 ///< 0 only for a flush without data
   bool write = true;

@@ -15,6 +15,9 @@ struct SerialDiskParams {
   BytesPerSec read_rate{1900 * kMB};
   Duration latency = std::chrono::microseconds{100};
   Duration flush_time = std::chrono::milliseconds{1};
+  /// Largest request: what the count of I/Os is made of. Bios that start at one instant, each where the last one ended, are
+  /// one I/O up to this size (the throttle's dispatcher plugs, block/blk-throttle.c blk_throtl_dispatch_work_fn()).
+  Bytes max_request{1280 * kKiB};
 };
 
 class SerialDisk {
@@ -29,11 +32,15 @@ class SerialDisk {
   Engine& engine_;
   SerialDiskParams params_;
   SimTime free_at_{};
+  SimTime last_at_{-Duration{1}};
+  Sectors last_end_{0};
+  Bytes last_size_{0};
   BlockCounters counters_;
   struct Pending {
     SerialDisk* disk;
     Bio* bio;
     Pending* next;
+    std::int64_t requests;  ///< that it is counted as; 0: merged into the one before
   };
   std::vector<std::unique_ptr<Pending>> all_;
   Pending* free_ = nullptr;

@@ -16,6 +16,7 @@ SerialDiskParams disk_params(const DeviceInputs& in) {
   p.read_rate = in.kind == Kind::fixed ? in.read_rate : in.base_rate;
   p.latency = in.latency;
   p.flush_time = in.volatile_cache ? in.flush_time : Duration{0};
+  p.max_request = in.max_request;
   return p;
 }
 

@@ -121,7 +121,6 @@ struct FilesystemInputs {
   bool finobt = true, reflink = true, rmapbt = false;  ///< cited: mkfs.xfs 6.1
   /// Share of the file system that is full, its free space as years of creating and deleting left it. 0: new.
   double filled = 0;
-  bool lazytime = false;             ///< timestamps cause no transactions
 };
 
 /// The disk as the block layer sees it.
@@ -149,6 +148,10 @@ struct DeviceInputs {
   bool volatile_cache = true;
   Duration flush_time = std::chrono::milliseconds{1};
   bool wbt = true;
+  /// What its kernel workers are called after; a loop device has a worker of its own.
+  std::string name = "dm-0";
+  int major = 254, minor = 0;
+  bool loop = false;
   /// Kind::model: the device. It must hold the file system.
   std::optional<device::DeviceSpec> model;
 };

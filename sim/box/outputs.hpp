@@ -70,6 +70,11 @@ struct WorkerOutputs {
   std::string name;               ///< "flush", "xfs-conv", "xfs-cil", "xfsaild", ...
   Duration cpu{};
   std::uint64_t runs = 0;
+  int count = 1;                  ///< workers that ever ran its work
+  int core = -1;                  ///< the last one's; -1: unbound, or a thread
+  bool high_priority = false;
+  int number = 0;                 ///< a worker's number in its pool
+  std::string shown;              ///< as `ps` shows it on that kernel (sim/xfs/worker_names.hpp); empty: not worked out
 };
 
 struct DeviceOutputs {
@@ -86,6 +91,13 @@ struct FilesystemOutputs {
   std::int64_t files = 0, extents = 0;
   std::int64_t transactions = 0, checkpoints = 0;
   Bytes log_written{0}, inode_written{0};
+  // The full file system only:
+  std::int64_t files_with_extents = 0;       ///< there at the end; `extents` counts theirs
+  std::int64_t log_writes = 0, log_forces = 0, ail_pushes = 0;
+  Duration log_space_wait{};                 ///< of all tasks
+  std::int64_t groups_passed_over = 0;       ///< allocations that went on to another group because an AGF was locked
+  std::int64_t free_blocks = 0;
+  std::vector<std::int64_t> free_extents;    ///< free extents of at least 2^i and less than 2^(i+1) blocks
 };
 
 struct BoxOutputs {

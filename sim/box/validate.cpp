@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include "sim/box/inputs.hpp"
+#include "sim/xfs/geometry.hpp"
+#include "sim/xfs/log_sizes.hpp"
 
 namespace spillway::sim {
 
@@ -59,6 +61,23 @@ Status validate(const BoxInputs& in) {
         return refuse("a file of the catalogue has a negative size or no directory");
   }
   if (in.filesystem.log_size.value() < kMiB) return refuse("the log must have at least 1 MiB");
+  const auto& f = in.filesystem;
+  if (f.filled < 0 || f.filled >= 1) return refuse("the filled share of a file system lies between 0 and 1");
+  if (f.model == FilesystemInputs::Model::full) {
+    const auto geometry = xfs::make_geometry(f);
+    if (!geometry) return std::unexpected(geometry.error());
+    if (f.log_buffers < 2 || f.log_buffers > 8) return refuse(fmt::format("{} log buffers; XFS has 2 to 8", f.log_buffers));
+    const std::int64_t buffer = f.log_buffer.value();
+    if (buffer < 16 * kKiB || buffer > 256 * kKiB || (buffer & (buffer - 1)) != 0)
+      return refuse(fmt::format("log buffers of {} bytes; XFS has them of 16k, 32k, 64k, 128k and 256k", buffer));
+    // The kernel refuses logs that hold less than about three of its largest transactions.
+    const std::int64_t least = 3 * xfs::reservation(xfs::Transaction::itruncate, geometry->log_stripe_unit);
+    if (f.log_size.value() < least)
+      return refuse(fmt::format("a log of {} KiB is too small: its largest transaction reserves {} KiB and three must fit",
+                                f.log_size.value() / kKiB, least / 3 / kKiB));
+    if (f.allocsize && (f.allocsize->value() < 4096 || f.allocsize->value() > kGiB || (f.allocsize->value() & (f.allocsize->value() - 1)) != 0))
+      return refuse(fmt::format("allocsize = {}; it is a power of two from 4 KiB to 1 GiB", f.allocsize->value()));
+  }
   return {};
 }
 

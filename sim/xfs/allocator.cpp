@@ -104,7 +104,7 @@ void Allocator::age(double filled, Random random) {
   if (filled <= 0) return;
   constexpr double kMedianBlocks = 12, kSigma = 2;           // 48 KiB
   constexpr double kMeanBlocks = 12 * 7.389;                 // median * exp(sigma^2 / 2)
-  constexpr double kMostFiles = 20'000;
+  constexpr double kMostFiles = 8'000;
   for (auto& space : groups_) {
     const auto want_free = static_cast<std::int64_t>(static_cast<double>(space.free_blocks()) * (1 - filled));
     const std::int64_t used = space.free_blocks() - want_free;

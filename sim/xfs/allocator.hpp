@@ -63,7 +63,7 @@ class Allocator {
 
   /// Fills every group to `filled` (0 to 1) as an old file system is: files of lognormal sizes (median 48 KiB, sigma 2,
   /// assumed: between the published medians of file-system studies) created and deleted at random until twice the filled
-  /// space was written. Large groups get proportionally larger files, at most 20,000 of them a group.
+  /// space was written. Large groups get proportionally larger files, at most 8,000 of them a group.
   void age(double filled, Random random);
 
  private:

@@ -6,6 +6,8 @@
 /// to the thread's account.
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "sim/box/outputs.hpp"
 #include "sim/cpu/cpu_set.hpp"
@@ -13,6 +15,8 @@
 #include "sim/flusher/inode.hpp"
 
 namespace spillway::sim {
+
+class Flusher;
 
 /// What the flusher asks of one visit to a file. struct writeback_control.
 struct WritebackControl {
@@ -27,6 +31,8 @@ struct WritebackControl {
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
+  /// Whom to tell when a file is unlinked. The flusher is built after the file system that it calls.
+  virtual void set_flusher(Flusher& flusher) = 0;
 
   // -- programs ------------------------------------------------------------------------------------------------------
   /// A new directory; returns its number.
@@ -52,7 +58,19 @@ class FileSystem {
   /// Wait until everything under writeback at this instant has ended.
   virtual Task<> wait_for_writeback(Thread& thread) = 0;
 
+  /// Where page `page` of a file is on the disk, for reads. The default knows the file's last extent only.
+  [[nodiscard]] virtual Sectors sector_of(const Inode& inode, std::int64_t page) const {
+    const std::int64_t sector = inode.fs.disk_start + (page - inode.fs.extent_first) * 8;
+    return Sectors{sector > 0 ? sector : 0};
+  }
+
   [[nodiscard]] virtual FilesystemOutputs outputs() const = 0;
+  /// Its kernel workers and threads, where it keeps account of them by work queue.
+  [[nodiscard]] virtual std::vector<WorkerOutputs> workers() const { return {}; }
+  /// Why the run cannot go on (a full file system), or empty.
+  [[nodiscard]] virtual std::string failure() const { return {}; }
+  /// What is wrong with its books (blocks, log space), or empty.
+  [[nodiscard]] virtual std::string audit() const { return {}; }
 };
 
 }  // namespace spillway::sim

@@ -29,8 +29,7 @@ class SimpleXfs final : public FileSystem, private BioOwner {
   SimpleXfs(Engine& engine, CpuSet& cpus, DirtyMemory& memory, DeviceWriteback& wb, BlockDevice& device,
             const FilesystemInputs& inputs, const CpuCosts& costs, const KernelVersion& kernel, Bytes max_bio);
 
-  /// Whom to tell when a file is unlinked. The flusher is built after the file system that it calls.
-  void set_flusher(Flusher& flusher) { flusher_ = &flusher; }
+  void set_flusher(Flusher& flusher) override { flusher_ = &flusher; }
 
   Task<std::int32_t> make_directory(Thread& thread) override;
   Task<Inode*> create(Thread& thread, std::int32_t directory) override;

@@ -20,13 +20,12 @@ Duration first_start(const sim::BoxOutputs& outputs) {
   return outputs.untars.empty() ? Duration{0} : first;
 }
 
-/// A worker's work queue, and the name that `ps` shows for it on that kernel.
-KworkerResult to_kworker(const sim::WorkerOutputs& worker, const sim::KernelVersion& kernel, double until_durable) {
+/// A worker's work queue, and the name that `ps` shows for it on that kernel (sim/xfs/worker_names.hpp).
+KworkerResult to_kworker(const sim::WorkerOutputs& worker, double until_durable) {
   KworkerResult out;
-  const bool flush = worker.name == "flush";
-  out.queue = flush ? "writeback" : worker.name;
-  out.name = flush && kernel.flush_thread ? "flush-254:0" : flush ? "kworker/u8:0+flush-254:0" : worker.name == "xfsaild" ? "xfsaild/dm-0" : fmt::format("kworker/0:0+{}/dm-0", worker.name);
-  out.count = 1;
+  out.queue = worker.name == "flush" ? "writeback" : worker.name;
+  out.name = worker.shown.empty() ? worker.name : worker.shown;
+  out.count = worker.count;
   out.cpu_s = seconds(worker.cpu);
   out.cpu_pct = until_durable > 0 ? 100.0 * out.cpu_s / until_durable : 0;
   return out;
@@ -98,7 +97,7 @@ Record to_record(const Case& item, const RepeatContext& context, const Translati
   for (const auto& p : outputs.phases) cpu += seconds(p.account.cpu());
   for (const auto& w : outputs.workers) {
     cpu += seconds(w.cpu);
-    r.kworkers.push_back(to_kworker(w, in.kernel, r.durable_s));
+    r.kworkers.push_back(to_kworker(w, r.durable_s));
     if (w.name == "flush") r.flusher = {.count = 1, .cpu_s = seconds(w.cpu), .cpu_pct = r.durable_s > 0 ? 100.0 * seconds(w.cpu) / r.durable_s : 0, .blocked_s = 0, .pages_written = outputs.pages_written};
   }
   r.cpu_total_s = cpu;
@@ -116,13 +115,26 @@ Record to_record(const Case& item, const RepeatContext& context, const Translati
   if (total > 0) r.device.efficiency_pct = 100.0 * all_data * 1e-6 / (r.device.sequential_mb_per_s * total);
   r.log.transactions = outputs.filesystem.transactions;
   r.log.log_bytes = outputs.filesystem.log_written.value();
-  if (outputs.filesystem.files > 0) r.extents_mean = static_cast<double>(outputs.filesystem.extents) / static_cast<double>(outputs.filesystem.files);
+  r.log.log_writes = outputs.filesystem.log_writes;
+  r.log.forces = outputs.filesystem.log_forces;
+  r.log.ail_pushes = outputs.filesystem.ail_pushes;
+  r.log.space_wait_s = seconds(outputs.filesystem.log_space_wait);
+  const bool full = in.filesystem.model == sim::FilesystemInputs::Model::full;
+  if (const auto with = full ? outputs.filesystem.files_with_extents : outputs.filesystem.files; with > 0)
+    r.extents_mean = static_cast<double>(outputs.filesystem.extents) / static_cast<double>(with);
 
   r.counters["events"] = static_cast<double>(outputs.events);
   r.counters["checkpoints"] = static_cast<double>(outputs.filesystem.checkpoints);
   r.counters["metadata_write_bytes"] = static_cast<double>(outputs.device.metadata_written.value());
   r.counters["pages_dirtied"] = static_cast<double>(outputs.pages_dirtied);
   r.counters["pages_written"] = static_cast<double>(outputs.pages_written);
+  if (full) {
+    r.counters["groups_passed_over"] = static_cast<double>(outputs.filesystem.groups_passed_over);
+    r.counters["free_blocks"] = static_cast<double>(outputs.filesystem.free_blocks);
+    std::int64_t pieces = 0;
+    for (const std::int64_t n : outputs.filesystem.free_extents) pieces += n;
+    r.counters["free_extents"] = static_cast<double>(pieces);
+  }
   r.notes = translation.notes;
   r.files = {"timeline.csv"};
   r.complete = true;

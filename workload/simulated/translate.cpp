@@ -17,19 +17,6 @@ std::unexpected<Error> unsupported(std::string sentence) { return fail(ErrorKind
 
 bool has(const std::vector<std::string>& list, std::string_view word) { return std::find(list.begin(), list.end(), word) != list.end(); }
 
-/// "128k", "1m", "4096": as mount options have sizes.
-std::optional<Bytes> mount_size(std::string_view text) {
-  std::int64_t n = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (code != std::errc{} || n < 0) return std::nullopt;
-  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  if (unit.empty()) return Bytes{n};
-  if (unit == "k" || unit == "K") return Bytes{n * kKiB};
-  if (unit == "m" || unit == "M") return Bytes{n * kMiB};
-  if (unit == "g" || unit == "G") return Bytes{n * kGiB};
-  return std::nullopt;
-}
-
 /// The state before the run, from [box] or from a record; what neither says is named.
 void set_state(sim::StateBefore& before, const BoxState& state, const Experiment& e, Translation& out) {
   if (state.write_bandwidth_pages_per_s) before.write_bandwidth = before.avg_write_bandwidth = BytesPerSec{*state.write_bandwidth_pages_per_s * 4096};
@@ -126,46 +113,6 @@ std::shared_ptr<const sim::FileCatalogue> file_catalogue(const Catalogue& catalo
   return out;
 }
 
-Result<sim::FilesystemInputs> filesystem_inputs(const FilesystemSpec& spec, Bytes data) {
-  sim::FilesystemInputs out;
-  out.size = spec.size.value() > 0 ? spec.size : Bytes{std::max<std::int64_t>(kGiB, data.value() / 10 * 16)};
-  out.allocation_groups = spec.agcount.value_or(out.allocation_groups);
-  out.log_size = spec.log_size.value_or(out.log_size);
-  if (spec.su && spec.sw) {
-    out.stripe_unit = *spec.su;
-    out.stripe_width = *spec.su * *spec.sw;
-  }
-  for (const std::string& option : spec.mount_options) {
-    const std::size_t equals = option.find('=');
-    const std::string name = option.substr(0, equals);
-    const std::string text = equals == std::string::npos ? "" : option.substr(equals + 1);
-    const auto size = mount_size(text);
-    const auto bad = [&] { return fail(ErrorKind::bad_input, fmt::format("the mount option \"{}\" has no size such as 128k", option)); };
-    if (name == "swalloc") out.swalloc = true;
-    if (name == "largeio") out.largeio = true;
-    if (name == "inode64") out.inode64 = true;
-    if (name == "inode32") out.inode64 = false;
-    if (name == "noalign") out.stripe_unit = out.stripe_width = std::nullopt;
-    if (name == "allocsize") {
-      if (!size) return bad();
-      out.allocsize = *size;
-    }
-    if (name == "logbsize") {
-      if (!size) return bad();
-      out.log_buffer = *size;
-    }
-    if (name == "logbufs") {
-      if (!size) return bad();
-      out.log_buffers = static_cast<int>(size->value());
-    }
-    if (name == "sunit" || name == "swidth") {
-      if (!size) return bad();
-      (name == "sunit" ? out.stripe_unit : out.stripe_width) = *size * 512;  // mount options count 512-byte units
-    }
-  }
-  return out;
-}
-
 Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileCatalogue> catalogue, const std::optional<Record>& like, std::uint64_t seed) {
   const Experiment& e = item.experiment;
   SPILLWAY_TRY(can_simulate(e));
@@ -222,7 +169,8 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
   set_state(in.before, state, e, out);
 
   const Bytes data = catalogue->bytes();
-  SPILLWAY_ASSIGN(in.filesystem, filesystem_inputs(e.filesystem, data * e.replay.untars));
+  SPILLWAY_ASSIGN(in.filesystem, filesystem_inputs(e.filesystem, data * e.replay.untars, &out.notes));
+  name_device(e, in.device);
 
   const DeviceSpecText& d = e.device;
   in.device.queue_depth = d.nr_requests;

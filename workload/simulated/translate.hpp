@@ -22,7 +22,10 @@ Status can_simulate(const Experiment& experiment);
 std::shared_ptr<const sim::FileCatalogue> file_catalogue(const Catalogue& catalogue);
 
 /// Mount options that the simulator knows, applied over what mkfs was told.
-Result<sim::FilesystemInputs> filesystem_inputs(const FilesystemSpec& spec, Bytes data);
+/// What one of them means is refused or noted where the model has no such thing. In filesystem_inputs.cpp.
+Result<sim::FilesystemInputs> filesystem_inputs(const FilesystemSpec& spec, Bytes data, std::vector<std::string>* notes = nullptr);
+/// What the device's workers are called after: the loop that `run` would make, or a device-mapper device.
+void name_device(const Experiment& experiment, sim::DeviceInputs& device);
 
 /// Pages of other devices that the kernel still remembers as completed when a new device starts, where nobody knows: the
 /// middle of 28 real runs on one box.

@@ -1,6 +1,7 @@
 #include "workload/experiment/parse.hpp"
 #include "workload/simulated/translate.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 using namespace spillway;
@@ -67,7 +68,7 @@ TEST_CASE("translate: each form of the dirty limits clears the other", "[workloa
 }
 
 TEST_CASE("translate: geometry and mount options, as the founding mail has them", "[workload][simulated]") {
-  const auto fs = translated("[filesystem]\nagcount = 8\nlog_size = \"128MiB\"\nmount_options = [\"nodiratime\", \"swalloc\", \"largeio\", \"inode64\", \"allocsize=128k\", \"logbsize=256k\", \"sunit=128\", \"swidth=1536\"]\n").inputs.filesystem;
+  const auto fs = translated("[filesystem]\nsize = \"20GiB\"\nagcount = 8\nlog_size = \"128MiB\"\nmount_options = [\"nodiratime\", \"swalloc\", \"largeio\", \"inode64\", \"allocsize=128k\", \"logbsize=256k\", \"sunit=128\", \"swidth=1536\"]\n").inputs.filesystem;
   CHECK(fs.allocation_groups == 8);
   CHECK(fs.log_size == Bytes{128 * kMiB});
   CHECK(fs.swalloc);
@@ -79,6 +80,41 @@ TEST_CASE("translate: geometry and mount options, as the founding mail has them"
   const auto mkfs = translated("[filesystem]\nsu = \"64KiB\"\nsw = 12\n").inputs.filesystem;
   CHECK(mkfs.stripe_width == Bytes{768 * kKiB});
   CHECK_FALSE(mkfs.swalloc);
+}
+
+TEST_CASE("translate: what mkfs chooses where [filesystem] says nothing", "[workload][simulated]") {
+  const auto plain = translated("[filesystem]\nsize = \"4TiB\"\n").inputs.filesystem;
+  CHECK(plain.model == sim::FilesystemInputs::Model::full);
+  CHECK(plain.allocation_groups == 0);  // mkfs's: decided by sim/xfs/geometry.hpp
+  CHECK(plain.log_size == Bytes{2 * kGiB - 4096});  // 4 TiB / 2048 is the most
+  CHECK(plain.log_buffer == Bytes{32 * kKiB});
+  // The log has the data's stripe unit, and buffers no smaller.
+  const auto striped = translated("[filesystem]\nsize = \"20GiB\"\nsu = \"64KiB\"\nsw = 12\n").inputs.filesystem;
+  CHECK(striped.log_buffer == Bytes{64 * kKiB});
+  const auto all = translated("[filesystem]\nsize = \"20GiB\"\nexternal_log = true\ninode_size = \"1KiB\"\nrmapbt = true\nreflink = false\nfilled = 0.5\nmount_options = [\"inode32\", \"logbufs=4\"]\n");
+  CHECK(all.inputs.filesystem.external_log);
+  CHECK(all.inputs.filesystem.inode_size == Bytes{1024});
+  CHECK(all.inputs.filesystem.rmapbt);
+  CHECK_FALSE(all.inputs.filesystem.reflink);
+  CHECK(all.inputs.filesystem.filled == 0.5);
+  CHECK_FALSE(all.inputs.filesystem.inode64);
+  CHECK(all.inputs.filesystem.log_buffers == 4);
+  // 20 GiB of 1 KiB inodes are far below 2^32.
+  CHECK(std::any_of(all.notes.begin(), all.notes.end(), [](const std::string& n) { return n.starts_with("inode32 changes nothing"); }));
+}
+
+TEST_CASE("translate: file systems that the model does not have are refused with a sentence", "[workload][simulated]") {
+  const auto refused = [](const std::string& keys) {
+    FilesystemSpec spec = case_of("[filesystem]\n" + keys).experiment.filesystem;
+    const auto in = filesystem_inputs(spec, Bytes{kGB});
+    REQUIRE_FALSE(in);
+    return in.error().what;
+  };
+  CHECK(refused("mount_options = [\"usrquota\"]\n") == "the simulated box has no file system that has quotas: take \"usrquota\" out of filesystem.mount_options");
+  CHECK(refused("mount_options = [\"no-such-thing\"]\n").starts_with("the simulated box does not know the mount option \"no-such-thing\""));
+  CHECK(refused("mount_options = [\"sunit=128\"]\n").find("go together") != std::string::npos);
+  CHECK(refused("size = \"20GiB\"\nsu = \"64KiB\"\nsw = 12\nmount_options = [\"logbsize=32k\"]\n").find("smaller than the log's stripe unit") != std::string::npos);
+  CHECK(refused("size = \"1GiB\"\nagcount = 64\nlog_size = \"64MiB\"\n").find("does not fit into an allocation group") != std::string::npos);
 }
 
 TEST_CASE("translate: a limit behind a bounded or in front of an unlimited queue, or none", "[workload][simulated]") {
