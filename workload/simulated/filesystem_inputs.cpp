@@ -79,8 +79,7 @@ Result<sim::FilesystemInputs> filesystem_inputs(const FilesystemSpec& spec, Byte
     } else if (name == "noalign") {
       noalign = true;
     } else if (name == "lazytime" || name == "nobarrier") {
-      note(fmt::format("the mount option {} has no effect in the simulated box: {}", name,
-                       name == "lazytime" ? "changes of timestamps are not logged there anyway" : "say device.volatile_cache = false instead"));
+      continue;  // noted as without effect: unmodelled.cpp
     } else if (name == "allocsize" || name == "logbsize" || name == "logbufs" || name == "sunit" || name == "swidth") {
       if (!size) return bad();
       if (name == "allocsize") out.allocsize = *size;

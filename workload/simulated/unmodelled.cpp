@@ -10,7 +10,7 @@ namespace {
 
 /// Mount options that change what the model does. What is not here has no effect: one that is forgotten is refused a verdict,
 /// which is better than a wrong one.
-constexpr std::array<std::string_view, 4> kModelled{"swalloc", "noalign", "sunit", "swidth"};
+constexpr std::array<std::string_view, 9> kModelled{"swalloc", "noalign", "sunit", "swidth", "allocsize", "logbsize", "logbufs", "inode32", "largeio"};
 
 /// What kernels do anyway, or what says only where to mount: nobody compares these.
 constexpr std::array<std::string_view, 8> kDefaults{"rw", "attr2", "noquota", "inode64", "defaults", "nodiscard", "loop", "relatime"};
@@ -25,10 +25,6 @@ std::vector<std::string> unmodelled(const Experiment& e) {
   }
   if (e.filesystem.rmapbt) out.emplace_back("filesystem.rmapbt");
   if (e.filesystem.reflink) out.emplace_back("filesystem.reflink");
-  if (e.filesystem.finobt) out.emplace_back("filesystem.finobt");
-  if (e.filesystem.inode_size) out.emplace_back("filesystem.inode_size");
-  if (e.filesystem.external_log) out.emplace_back("filesystem.external_log");
-  if (e.filesystem.filled > 0) out.emplace_back("filesystem.filled");
   return out;
 }
 
