@@ -100,7 +100,12 @@ std::string quote_block(std::string_view block, std::string_view prefix, std::si
     std::string_view left = clean;
     std::string indent{prefix};
     do {
-      const std::string_view part = head(left, width - columns_of(indent));
+      std::string_view part = head(left, width - columns_of(indent));
+      // A line that is too long is broken at its last blank, if that leaves most of it; else in the middle of a word.
+      if (part.size() < left.size() && left[part.size()] != ' ') {
+        const std::size_t blank = part.find_last_of(' ');
+        if (blank != std::string_view::npos && blank > part.size() / 2) part = part.substr(0, blank + 1);
+      }
       out += indent;
       out += part;
       end_line(out);

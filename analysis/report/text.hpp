@@ -18,7 +18,7 @@ std::size_t columns_of(std::string_view line);
 std::string wrap(std::string_view text, std::string_view first = "", std::string_view rest = "", std::size_t width = kMailColumns);
 
 /// Every line of a block (output of another program) with a prefix, cut where it is too long: "  " + line; what does not fit
-/// goes on in the next line after "    ". Control characters become blanks.
+/// goes on in the next line after "    ", from the last blank on where there is one in the second half. Control characters become blanks.
 std::string quote_block(std::string_view block, std::string_view prefix = "  ", std::size_t width = kMailColumns);
 
 /// A heading with a rule under it.

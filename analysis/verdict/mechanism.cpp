@@ -88,7 +88,9 @@ std::string mechanism_words(const CaseRecords& base, const CaseRecords& changed)
   std::string parts;
   for (const Moved& one : moved) {
     if (one.by < kWorthAWord * std::max(a.elapsed, b.elapsed)) break;
-    add(parts, fmt::format("{} {:.2f} -> {:.2f} s", account_keys()[one.part], a.parts[one.part], b.parts[one.part]));
+    const double before = a.parts[one.part], after = b.parts[one.part];
+    const int digits = std::max(before, after) < 0.1 ? 4 : 2;
+    add(parts, fmt::format("{} {:.{}f} -> {:.{}f} s", account_keys()[one.part], before, digits, after, digits));
   }
   std::string text;
   if (parts.empty()) {

@@ -69,6 +69,9 @@ TEST_CASE("report: text wraps at 72 columns, keeps every word, cuts what is long
   CHECK(columns_of("µs") == 2);
   CHECK(quote_block("a\tb\n" + std::string(100, 'y')).find('\t') == std::string::npos);
   CHECK(widest_line(quote_block(std::string(300, 'y'))) <= 72);
+  const std::string info = quote_block("         =                       crc=1        finobt=1, sparse=1, rmapbt=0");
+  CHECK(info.find("rmapbt=0") != std::string::npos);  // not cut in the middle
+  CHECK(widest_line(info) <= 72);
 }
 
 TEST_CASE("report: text plots have axes and fit", "[analysis][report]") {
