@@ -83,6 +83,8 @@ const std::vector<ProfileKey>& profile_keys() {
         {"box", "numa_nodes", whole([](Profile& p) -> int& { return p.cpu.numa_nodes; }, 1, 64)},
         {"box", "memory_bandwidth", quantity<BytesPerSec>([](Profile& p) -> BytesPerSec& { return p.cpu.memory_bandwidth; }, read_rate, "a rate")},
         {"memory", "ram", quantity<Bytes>([](Profile& p) -> Bytes& { return p.ram; }, read_size, "a size")},
+        {"memory", "dirty_bytes", quantity<Bytes>([](Profile& p) -> Bytes& { return p.dirty.dirty_bytes; }, read_size, "a size")},
+        {"memory", "dirty_background_bytes", quantity<Bytes>([](Profile& p) -> Bytes& { return p.dirty.background_bytes; }, read_size, "a size")},
         {"memory", "dirty_ratio", whole([](Profile& p) -> int& { return p.dirty.dirty_ratio; }, 0, 100)},
         {"memory", "dirty_background_ratio", whole([](Profile& p) -> int& { return p.dirty.background_ratio; }, 0, 100)},
         {"memory", "dirty_expire", quantity<Duration>([](Profile& p) -> Duration& { return p.dirty_expire; }, read_time, "a time")},

@@ -13,24 +13,17 @@
 #include <fstream>
 #include <unistd.h>
 
+#include "tests/support/temp_dir.hpp"
+
 namespace fs = std::filesystem;
 using namespace spillway;
 
 namespace {
 
 /// A folder with its own cache, both gone with the test.
-struct Scratch {
-  fs::path path;
-  Scratch() {
-    std::string pattern = (fs::temp_directory_path() / "spillway-archive-XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-    ::setenv("SPILLWAY_CACHE_DIR", (path / "cache").c_str(), 1);
-  }
-  ~Scratch() {
-    ::unsetenv("SPILLWAY_CACHE_DIR");
-    fs::remove_all(path);
-  }
+struct Scratch : test::TempDir {
+  Scratch() : TempDir("archive") { ::setenv("SPILLWAY_CACHE_DIR", (path / "cache").c_str(), 1); }
+  ~Scratch() { ::unsetenv("SPILLWAY_CACHE_DIR"); }
 };
 
 /// A tar of everything that catalogues know, written by libarchive, compressed as asked ("" = plain).

@@ -8,20 +8,16 @@
 #include <limits>
 #include <unistd.h>
 
+#include "tests/support/temp_dir.hpp"
+
 namespace fs = std::filesystem;
 using namespace spillway;
 
 namespace {
 
 /// A folder of its own that goes away with the test.
-struct Scratch {
-  fs::path path;
-  Scratch() {
-    std::string pattern = (fs::temp_directory_path() / "spillway-record-XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-  }
-  ~Scratch() { fs::remove_all(path); }
+struct Scratch : test::TempDir {
+  Scratch() : TempDir("record") {}
 };
 
 /// Counts the members of an aggregate, so that a member forgotten in the JSON is noticed.

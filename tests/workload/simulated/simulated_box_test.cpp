@@ -7,19 +7,15 @@
 #include <filesystem>
 #include <unistd.h>
 
+#include "tests/support/temp_dir.hpp"
+
 namespace fs = std::filesystem;
 using namespace spillway;
 
 namespace {
 
-struct Scratch {
-  fs::path path;
-  Scratch() {
-    std::string pattern = (fs::temp_directory_path() / "spillway-simulated-XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-  }
-  ~Scratch() { fs::remove_all(path); }
+struct Scratch : test::TempDir {
+  Scratch() : TempDir("simulated") {}
 };
 
 // quick.toml's question at half the size.

@@ -3,9 +3,11 @@
 #include <dirent.h>
 #include <fmt/format.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "workload/real/system/mounts.hpp"
@@ -26,15 +28,6 @@ std::vector<std::string> names_in(const std::string& directory) {
   }
   std::ranges::sort(names);
   return names;
-}
-
-std::string kernel_config() {
-  utsname name{};
-  ::uname(&name);
-  if (const auto text = read_text(fmt::format("/boot/config-{}", name.release))) return *text;
-  if (exists("/proc/config.gz"))
-    if (const auto text = run_command({"zcat", "/proc/config.gz"}); text && text->exit_code == 0) return text->out;
-  return {};
 }
 
 Json queue_of_device(const std::string& device) {
@@ -76,11 +69,10 @@ Json stack_of(const std::string& device, int depth = 0) {
 }  // namespace
 
 std::optional<int> kernel_hz() {
-  const std::string config = kernel_config();
-  const auto at = config.find("\nCONFIG_HZ=");
-  if (at == std::string::npos) return std::nullopt;
-  if (const auto hz = first_number(std::string_view{config}.substr(at + 11))) return static_cast<int>(*hz);
-  return std::nullopt;
+  // The coarse clock moves once a tick, so its resolution is the tick (kernel/time/posix-timers.c, KTIME_LOW_RES).
+  timespec tick{};
+  if (::clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0 || tick.tv_sec != 0 || tick.tv_nsec <= 0) return std::nullopt;
+  return static_cast<int>(std::lround(1e9 / static_cast<double>(tick.tv_nsec)));
 }
 
 std::string kernel_version() {
@@ -115,7 +107,6 @@ nlohmann::ordered_json capture_environment(const std::string& device_name, const
   line(all["kernel"], "command_line", "/proc/cmdline");
   const auto hz = kernel_hz();
   if (hz) all["kernel"]["hz"] = *hz;
-  else not_readable.push_back("CONFIG_HZ (no /proc/config.gz, no /boot/config-*)");
   Json cpu{{"online", cpu_count()}, {"numa_nodes", numa_nodes()}};
   const std::string cpuinfo = read_text("/proc/cpuinfo").value_or("");
   for (const auto text : split_lines(cpuinfo))

@@ -9,8 +9,7 @@
 
 namespace spillway::real {
 
-/// The kernel's tick rate: from /proc/config.gz or /boot/config-RELEASE, else from the granularity of a timer that is
-/// rounded to jiffies; nullopt if nothing says it.
+/// The kernel's tick rate, from the resolution of CLOCK_MONOTONIC_COARSE, which is one tick.
 std::optional<int> kernel_hz();
 /// "6.18.44": the release without the distributor's suffix.
 std::string kernel_version();
