@@ -29,6 +29,7 @@ Result<std::vector<std::unique_ptr<Box>>> make_boxes(const BoxChoice& choice) {
     real::RealBoxOptions options;
     options.destroy = choice.destroy;
     options.monitors = choice.monitors;
+    options.redo_disturbed = choice.redo_disturbed;
     boxes.push_back(std::make_unique<real::RealBox>(options));
     return boxes;
   }

@@ -14,6 +14,7 @@ struct BoxChoice {
   std::string name = "real";       ///< as typed after --box
   std::string destroy;             ///< --destroy DEVICE
   bool monitors = true;
+  int redo_disturbed = 0;          ///< --redo N
   std::string like_path;           ///< --like RECORD
   std::shared_ptr<const Record> like;
   int threads = 0;                 ///< simulated boxes at once; 0: one per core. Other boxes are always one.

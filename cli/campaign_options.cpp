@@ -26,6 +26,8 @@ void add_campaign_options(Options& options, bool real) {
     campaign("dry-run", po::bool_switch(), "say which bytes, minutes, settings and space it will take; change nothing")
         ("as-is", po::bool_switch(), "leave every setting of the box as it is: no dirty limits, no device limit, no knobs")
         ("destroy", po::value<std::string>()->value_name("DEVICE"), "repeat the name of a device that may be formatted although it bears a signature")
+        ("redo", po::value<int>()->default_value(0)->value_name("N"), "do a repeat that others disturbed again, up to N times")
+        ("like", po::value<std::string>()->value_name("RECORD"), "repeat the run of this record, and say how the box differs; FILE is not needed")
         ("no-monitors", po::bool_switch(), "no tracing: for measuring what the monitors themselves cost");
   } else {
     campaign("threads", po::value<int>()->default_value(0)->value_name("N"), "simulated boxes at once (0: one per core)")
@@ -65,6 +67,8 @@ Result<CampaignSettings> campaign_settings(const Options::Parsed& parsed, bool r
   }
   if (real) {
     settings.as_is = parsed.get<bool>("as-is");
+    settings.box.redo_disturbed = parsed.get<int>("redo");
+    if (settings.box.redo_disturbed < 0) return fail(ErrorKind::bad_input, "--redo: expected a whole number from 0");
     settings.box.monitors = !parsed.get<bool>("no-monitors");
     if (parsed.has("destroy")) settings.box.destroy = parsed.get<std::string>("destroy");
   } else {

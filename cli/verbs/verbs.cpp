@@ -15,6 +15,8 @@ constexpr Verb kVerbs[] = {
     {"report", "the plain-text mail of 72 columns, with all that repeats it", run_report},
     {"plot", "draw the figures of records: PNG, SVG, text", run_plot},
     {"extract", "an archive into a directory, as fast as the kernel lets one be", run_extract},
+    {"capture", "describe this box, or one from pasted files, as a profile for simulate", run_capture},
+    {"watch", "look at a command, or at what is going on, without changing anything", run_watch},
     {"doctor", "what this box can do, and how to get the rest", run_doctor},
     {"restore", "put back what an interrupted run left", run_restore},
     {"keys", "list every key of an experiment file, and every metric", run_keys},

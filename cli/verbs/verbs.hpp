@@ -7,6 +7,7 @@
 namespace spillway::cli {
 
 int run_advise(const std::vector<std::string>& arguments);
+int run_capture(const std::vector<std::string>& arguments);
 int run_compare(const std::vector<std::string>& arguments);
 int run_doctor(const std::vector<std::string>& arguments);
 int run_extract(const std::vector<std::string>& arguments);
@@ -18,5 +19,6 @@ int run_restore(const std::vector<std::string>& arguments);
 int run_run(const std::vector<std::string>& arguments);
 int run_simulate(const std::vector<std::string>& arguments);
 int run_verify(const std::vector<std::string>& arguments);
+int run_watch(const std::vector<std::string>& arguments);
 
 }  // namespace spillway::cli

@@ -20,14 +20,18 @@
 #include "workload/real/monitors/sampler.hpp"
 #include "workload/real/monitors/taskstats.hpp"
 #include "workload/real/monitors/tracer.hpp"
+#include "workload/real/pipeline/pipeline.hpp"
 #include "workload/real/provision/preflight.hpp"
 #include "workload/real/provision/settings.hpp"
 #include "workload/real/provision/target.hpp"
 #include "workload/real/replay/own_engine.hpp"
 #include "workload/real/replay/replay.hpp"
+#include "workload/real/replay/timed_process.hpp"
+#include "workload/real/replay/user_flusher.hpp"
 #include "workload/real/state/state.hpp"
 #include "workload/real/system/process.hpp"
 #include "workload/real/system/text_file.hpp"
+#include "workload/record/file_io.hpp"
 
 namespace spillway::real {
 namespace {
@@ -37,7 +41,7 @@ struct Totals {
   CpuView cpu;
   BlockStat block;
   XfsView xfs;
-  PressureView io_pressure;
+  PressureView io_pressure, cpu_pressure, memory_pressure;
   double own_cpu_s = 0;  ///< of this program's own threads
 };
 
@@ -49,6 +53,8 @@ Totals totals_of(const Target& target) {
     totals.xfs = parse_xfs_stat(read_text(fmt::format("/sys/fs/xfs/{}/stats/stats", target.device_name)).value_or("")).value_or(XfsView{});
   }
   totals.io_pressure = parse_pressure(read_text("/proc/pressure/io").value_or("")).value_or(PressureView{});
+  totals.cpu_pressure = parse_pressure(read_text("/proc/pressure/cpu").value_or("")).value_or(PressureView{});
+  totals.memory_pressure = parse_pressure(read_text("/proc/pressure/memory").value_or("")).value_or(PressureView{});
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   totals.own_cpu_s = static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
@@ -71,6 +77,7 @@ class Repeat {
     describe_box();
     untars();
     whole_box();
+    if (pipeline_) fill_record(record_, *experiment_.pipeline, *pipeline_);
     SPILLWAY_TRY(verify());
     record_.complete = true;
     return std::move(record_);
@@ -89,6 +96,11 @@ class Repeat {
     record_.repeat = context_.repeat;
     record_.seed = context_.seed;
     if (!session_.notice().empty()) record_.notes.push_back(session_.notice());
+    if (!needs_target(experiment_)) {  // nothing but threads
+      target_.kind = "none";
+      target_.directory = session_.journal().directory();
+      return {};
+    }
     tell("making the target");
     seen_ = make_observable(session_.journal());
     for (const auto& missing : seen_.missing) record_.notes.push_back("not seen: " + missing);
@@ -125,7 +137,7 @@ class Repeat {
   Status measure() {
     SPILLWAY_ASSIGN(sampler_, Sampler::start({target_.device_name, target_.device_number, seen_.debugfs, context_.dir / "timeline.csv",
                                               std::chrono::milliseconds{100}, options_.monitors}));
-    if (options_.monitors) {
+    if (options_.monitors && !experiment_.pipeline) {
       if (auto taskstats = Taskstats::start()) taskstats_ = std::move(*taskstats);
       else record_.notes.push_back("not seen: delay accounting: " + taskstats.error().what);
       if (!seen_.tracefs.empty() && !target_.device_number.empty()) {
@@ -142,6 +154,7 @@ class Repeat {
       }
     }
     before_ = totals_of(target_);
+    if (experiment_.pipeline) return pipeline();
     ReplayInputs inputs;
     inputs.experiment = &experiment_;
     inputs.archive = &archive_;
@@ -161,6 +174,32 @@ class Repeat {
     return {};
   }
 
+  /// [pipeline], in a process of its own, so that it can be killed whole.
+  Status pipeline() {
+    tell("pipeline");
+    const std::string output = context_.dir / "pipeline.json", messages = context_.dir / "pipeline.messages";
+    const auto body = [&]() -> int {
+      const auto ran = run_pipeline(*experiment_.pipeline, target_.directory, context_.seed);
+      const auto written = ran ? write_file_atomically(output, to_json(*ran).dump()) : write_file_atomically(messages, ran.error().what);
+      return ran && written ? 0 : 1;
+    };
+    SPILLWAY_ASSIGN(TimedProcess process, start_timed(session_, "pipeline", body));
+    wait_for(session_, process, {});
+    after_ = totals_of(target_);
+    (void)sampler_->finish(process.started.released_ns);
+    if (interrupted()) return fail(ErrorKind::refused, "interrupted; the box is as it was before", EINTR);
+    if (process.exit_code != 0) return fail(ErrorKind::refused, fmt::format("the pipeline failed: {}", read_line(messages).value_or(fmt::format("exit code {}", process.exit_code))));
+    SPILLWAY_ASSIGN(const std::string text, read_text(output));
+    SPILLWAY_ASSIGN(pipeline_, outcome_from(nlohmann::json::parse(text, nullptr, false)));
+    std::error_code ignored;
+    std::filesystem::remove(output, ignored);
+    outcome_.origin_ns = process.started.released_ns;
+    outcome_.untars_end_s = pipeline_->elapsed_s;
+    outcome_.durable_s = pipeline_->durable_s;
+    work_cpu_s_ = process.user_s() + process.system_s();
+    return {};
+  }
+
   void describe_box() {
     auto& box = record_.box;
     box.kind = box.name = "real";
@@ -170,6 +209,11 @@ class Repeat {
     box.numa_nodes = numa_nodes();
     box.ram_bytes = memory_bytes();
     box.target = target_.kind;
+    if (target_.kind == "none") {
+      box.device = "none: the pipeline has no device stage";
+      box.environment = capture_environment("", "");
+      return;
+    }
     box.device = target_.device.empty() ? "folder " + target_.directory : target_.device;
     if (target_.modeled) {
       box.device = fmt::format("modeled {} of {} disks ({}), through FUSE and {}", experiment_.device.model, experiment_.device.disks, experiment_.device.member, target_.device);
@@ -257,12 +301,31 @@ class Repeat {
         for (const auto& [most, files] : extents->files_by_extents) record_.counters[fmt::format("files_by_extents.{}", most)] = static_cast<double>(files);
         for (const auto& [group, bytes] : extents->bytes_per_group)
           if (extents->bytes_per_group.size() <= 64) record_.counters[fmt::format("ag{}.data_bytes", group)] = static_cast<double>(bytes);
+        for (const auto& [group, count] : extents->extents_per_group)
+          if (extents->extents_per_group.size() <= 64) record_.counters[fmt::format("ag{}.extents", group)] = static_cast<double>(count);
       }
+    if (after_.xfs.transactions > 0) {
+      record_.counters["xfs.extents_allocated"] = static_cast<double>(xfs(&XfsView::extents_allocated));
+      record_.counters["xfs.blocks_allocated"] = static_cast<double>(xfs(&XfsView::blocks_allocated));
+      record_.counters["xfs.delalloc_conversions"] = static_cast<double>(xfs(&XfsView::delalloc_conversions));
+      record_.counters["xfs.log_force_sleeps"] = static_cast<double>(xfs(&XfsView::log_force_sleeps));
+      record_.counters["xfs.log_buffer_waits"] = static_cast<double>(xfs(&XfsView::log_noiclogs));
+      record_.counters["xfs.ail_log_space_sleeps"] = static_cast<double>(xfs(&XfsView::ail_sleeps));
+    }
     const double busy = static_cast<double>(after_.cpu.busy() - before_.cpu.busy()) * kTick;
     record_.cpu_total_s = busy;
     double untars_s = 0;
     for (const auto& untar : record_.untars) untars_s += untar.user_s + untar.system_s;
     for (const auto& phase : record_.phases) untars_s += phase.user_s + phase.system_s;
+    for (const auto& job : record_.jobs) untars_s += job.user_s + job.system_s;
+    untars_s += work_cpu_s_ + outcome_.flushers_cpu_s;
+    if (const auto helpers = user_flushers(experiment_.replay.flushers); helpers && experiment_.has_replay) {
+      record_.flusher.count += *helpers;
+      record_.flusher.cpu_s += outcome_.flushers_cpu_s;
+      record_.flusher.cpu_pct = 100 * record_.flusher.cpu_s / seconds;
+      record_.counters["user_flushers"] = *helpers;
+      record_.counters["user_flushers_cpu_s"] = outcome_.flushers_cpu_s;
+    }
     const double own = after_.own_cpu_s - before_.own_cpu_s;
     const double whole = static_cast<double>(after_.cpu.total() - before_.cpu.total()) * kTick / std::max(1, cpu_count());
     Foreign foreign = foreign_dirty(rows, 0, record_.durable_s);
@@ -273,10 +336,13 @@ class Repeat {
     counters["other_cpus"] = foreign.cpus;
     counters["monotonic_origin_s"] = static_cast<double>(outcome_.origin_ns) * 1e-9;
     counters["psi_io_some_s"] = static_cast<double>(after_.io_pressure.some_us - before_.io_pressure.some_us) * 1e-6;
+    counters["psi_cpu_some_s"] = static_cast<double>(after_.cpu_pressure.some_us - before_.cpu_pressure.some_us) * 1e-6;
+    counters["psi_memory_some_s"] = static_cast<double>(after_.memory_pressure.some_us - before_.memory_pressure.some_us) * 1e-6;
     counters["psi_io_full_s"] = static_cast<double>(after_.io_pressure.full_us - before_.io_pressure.full_us) * 1e-6;
     counters["context_switches"] = static_cast<double>(after_.cpu.switches - before_.cpu.switches);
     counters["trace_events"] = static_cast<double>(trace_.events);
     counters["trace_events_lost"] = static_cast<double>(trace_.lost);
+    counters["trace_switches_missing"] = static_cast<double>(trace_.switches_missing);
     if (trace_.lost > 0) record_.notes.push_back(fmt::format("{} trace events were lost: accounts and bdp.csv have gaps", trace_.lost));
     if (taskstats_) counters["taskstats_lost"] = static_cast<double>(taskstats_->lost());
     std::int64_t decisions = 0;
@@ -304,7 +370,7 @@ class Repeat {
     device.busy_pct = std::min(100.0, 100 * device.busy_s / seconds);
     if (!outcome_.phases.empty() && !experiment_.replay.before.empty())
       record_.notes.push_back("device totals include the phases before the untars");
-    if (experiment_.device.rate.value() > 0 && target_.own_file_system) {
+    if (experiment_.device.rate.value() > 0 && target_.own_file_system && !experiment_.pipeline) {
       device.sequential_mb_per_s = static_cast<double>(experiment_.device.rate.value()) / 1e6;
       const double data = static_cast<double>(data_of(experiment_, archive_.catalogue.data_bytes).value());
       device.efficiency_pct = 100 * data / (static_cast<double>(experiment_.device.rate.value()) * seconds);
@@ -381,6 +447,8 @@ class Repeat {
   std::unique_ptr<Tracer> tracer_;
   TraceTotals trace_;
   ReplayOutcome outcome_;
+  std::optional<PipelineOutcome> pipeline_;
+  double work_cpu_s_ = 0;  ///< of the pipeline's process
   Totals before_, after_;
 };
 
@@ -413,16 +481,25 @@ Result<Record> RealBox::run(const Case& item, const RepeatContext& context) {
   const Bytes data = data_of(item.experiment, archive.catalogue.data_bytes);
   SPILLWAY_TRY(check_resources(item.experiment, data, state_directory(), options_.destroy));
   SPILLWAY_TRY(open_session());
-  const std::uint64_t mark = session_->journal().mark();
-  std::shared_ptr<ModeledDisk> keep;
-  auto record = Repeat{*session_, item, context, archive, options_, keep}.run();
-  const auto report = session_->journal().undo_to(mark);
-  if (!report.clean()) {
-    const std::string left = fmt::format("not everything could be put back: {}; run `spillway restore`", fmt::join(report.failures, "; "));
-    if (!record) return fail(record.error().kind, record.error().what + ". " + left, record.error().sys_errno);
-    record->notes.push_back(left);
+  for (int attempt = 1;; ++attempt) {
+    const std::uint64_t mark = session_->journal().mark();
+    std::shared_ptr<ModeledDisk> keep;
+    auto record = Repeat{*session_, item, context, archive, options_, keep}.run();
+    const auto report = session_->journal().undo_to(mark);
+    if (!report.clean()) {
+      const std::string left = fmt::format("not everything could be put back: {}; run `spillway restore`", fmt::join(report.failures, "; "));
+      if (!record) return fail(record.error().kind, record.error().what + ". " + left, record.error().sys_errno);
+      record->notes.push_back(left);
+      return record;
+    }
+    if (!record) return record;
+    record->counters["attempts"] = attempt;
+    if (record->disturbances.empty() || attempt > options_.redo_disturbed) {
+      if (attempt > 1) record->notes.push_back(fmt::format("attempt {}: those before were disturbed and thrown away", attempt));
+      return record;
+    }
+    if (context.live) context.live({fmt::format("disturbed, done again ({} of {}): {}", attempt, options_.redo_disturbed, record->disturbances.front())});
   }
-  return record;
 }
 
 }  // namespace spillway::real

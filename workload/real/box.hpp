@@ -11,6 +11,7 @@ namespace spillway::real {
 
 struct RealBoxOptions {
   std::string destroy;     ///< --destroy DEVICE: repeats the name of the device that may be formatted
+  int redo_disturbed = 0;  ///< how often a repeat that others disturbed is done again; the last one counts, disturbed or not
   bool monitors = true;    ///< false: no tracing, no sampling beyond the timeline (for measuring the monitors' own cost)
 };
 

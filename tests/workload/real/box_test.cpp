@@ -234,6 +234,130 @@ TEST_CASE("box: killed with a modeled disk under it, its server and its mount go
   CHECK(snapshot(bench) == before);
 }
 
+TEST_CASE("box: every knob is set, shows in the record, and is as before afterwards", "[box]") {
+  if (const auto why = obstacle(); !why.empty()) return test::skip(why);
+  const Bench bench;
+  const std::string before = snapshot(bench);
+  const std::string queue = "set=/sys/block/{dev}/queue/", bdi = "set=/sys/class/bdi/{bdi}/";
+  {
+    const auto [code, said] = bench.run({"untars=1", "rate_mb=0", queue + "nr_requests=64", queue + "wbt_lat_usec=5000", queue + "max_sectors_kb=256", queue + "read_ahead_kb=512",
+                                         bdi + "min_ratio=1", bdi + "max_ratio=90", bdi + "strict_limit=1", "expire_ms=20000", "writeback_ms=3000", "set=vm.vfs_cache_pressure=150",
+                                         "agcount=8", "log_mb=64", "rmapbt=1", "reflink=1", "su_kb=64", "mount=allocsize=1m", "mount=logbsize=256k", "mount=noatime"});
+    INFO(said);
+    REQUIRE(code == 0);
+    CHECK(snapshot(bench) == before);
+    const auto record = read_record(bench.out());
+    REQUIRE(record);
+    const auto& environment = record->box.environment;
+    const auto& set = environment.at("device").at("queue");
+    CHECK(set.at("nr_requests") == "64");
+    CHECK(set.at("wbt_lat_usec") == "5000");
+    CHECK(set.at("max_sectors_kb") == "256");
+    CHECK(set.at("read_ahead_kb") == "512");
+    CHECK(environment.at("bdi").at("min_ratio") == "1");
+    CHECK(environment.at("bdi").at("max_ratio") == "90");
+    CHECK(environment.at("bdi").at("strict_limit") == "1");
+    CHECK(environment.at("vm").at("dirty_expire_centisecs") == "2000");
+    CHECK(environment.at("vm").at("dirty_writeback_centisecs") == "300");
+    CHECK(environment.at("vm").at("dirty_bytes") == "64000000");
+    CHECK(environment.at("vm").at("dirty_background_bytes") == "32000000");
+    CHECK(environment.at("vm").at("vfs_cache_pressure") == "150");
+    std::string info;
+    for (const auto& line : environment.at("xfs_info")) info += line.get<std::string>() + "\n";
+    CHECK(info.contains("agcount=8"));
+    CHECK(info.contains("rmapbt=1"));
+    CHECK(info.contains("reflink=1"));
+    CHECK(info.contains("sunit=16     swidth=64 blks"));  // 64 KiB and 4 of them, in blocks of 4 KiB
+    CHECK(info.contains("blocks=16384"));                 // the log: 64 MiB
+    const std::string options = environment.at("mount").at("options");
+    CHECK(options.contains("allocsize=1024k"));
+    CHECK(options.contains("logbsize=256k"));
+    CHECK(options.contains("noatime"));
+  }
+  {
+    const auto [code, said] = bench.run({"untars=1", "rate_mb=0", "ratio=30", "external_log=1", "reflink=0", queue + "scheduler=none"});
+    INFO(said);
+    REQUIRE(code == 0);
+    CHECK(snapshot(bench) == before);
+    const auto record = read_record(bench.out());
+    REQUIRE(record);
+    CHECK(record->box.environment.at("vm").at("dirty_ratio") == "30");
+    CHECK(record->box.environment.at("vm").at("dirty_background_ratio") == "15");
+    CHECK(record->box.environment.at("vm").at("dirty_bytes") == "0");
+    std::string info;
+    for (const auto& line : record->box.environment.at("xfs_info")) info += line.get<std::string>() + "\n";
+    CHECK(info.contains("external"));
+    CHECK(info.contains("reflink=0"));
+  }
+  // What the kernel does not take is an error that names the setting, and nothing of it stays.
+  const auto [code, said] = bench.run({"untars=1", "rate_mb=0", queue + "nr_requests=99999999"});
+  INFO(said);
+  CHECK(code == 3);
+  CHECK(said.contains("nr_requests"));
+  CHECK(snapshot(bench) == before);
+}
+
+TEST_CASE("box: jobs run beside the untars, and what fio and the probe measured is in the record", "[box]") {
+  if (const auto why = obstacle(); !why.empty()) return test::skip(why);
+  if (!find_program("fio")) return test::skip("needs fio");
+  const Bench bench;
+  const std::string before = snapshot(bench);
+  const auto [code, said] = bench.run({"untars=2", "job=write", "job=read", "job=randrw", "job=create", "job=unlink", "job=compute", "job=probe"});
+  INFO(said);
+  REQUIRE(code == 0);
+  CHECK(snapshot(bench) == before);
+  const auto record = read_record(bench.out());
+  REQUIRE(record);
+  REQUIRE(record->jobs.size() == 7);
+  const auto job = [&](std::string_view name) -> const JobResult& {
+    for (const auto& one : record->jobs)
+      if (one.name == name) return one;
+    FAIL("no job " << name);
+    return record->jobs[0];
+  };
+  CHECK(job("write").write_bytes == 8 << 20);
+  CHECK(job("write").operations == 128);
+  CHECK(job("write").lat_ms_max > 0);
+  CHECK(job("read").read_bytes == 8 << 20);
+  CHECK(job("read").write_bytes == 0);
+  CHECK(job("randrw").read_bytes + job("randrw").write_bytes == 8 << 20);
+  CHECK(job("create").operations == 50);
+  CHECK(job("unlink").operations == 50);
+  CHECK(job("compute").user_s + job("compute").system_s > 0.2);
+  CHECK(job("compute").elapsed_s >= 1);
+  // Ten probes a second, unless one takes longer than that; each creates, syncs and stats a file.
+  CHECK(job("probe").operations >= 1);
+  CHECK(job("probe").operations <= 21);
+  CHECK(job("probe").lat_ms_p50 > 0);
+  CHECK(job("probe").lat_ms_p50 <= job("probe").lat_ms_p99);
+  CHECK(job("probe").lat_ms_p99 <= job("probe").lat_ms_max);
+  CHECK(record->untars.size() == 2);
+}
+
+TEST_CASE("box: helpers in user space start writeback before the kernel would", "[box]") {
+  if (const auto why = obstacle(); !why.empty()) return test::skip(why);
+  const Bench bench;
+  const std::string before = snapshot(bench);
+  // 24 MB stay below the background limit of 200 MB: only the helpers write before the sync.
+  std::int64_t written[2]{};
+  for (const int helpers : {0, 2}) {
+    const auto [code, said] = bench.run({"untars=1", "rate_mb=20", "dirty_mb=400", "job=compute", helpers > 0 ? "flushers=user:2" : "flushers=kernel"});
+    INFO(said);
+    REQUIRE(code == 0);
+    CHECK(snapshot(bench) == before);
+    const auto record = read_record(bench.out());
+    REQUIRE(record);
+    const auto timeline = read_timeline(bench.out() / "timeline.csv");
+    REQUIRE(timeline);
+    // What the device had taken when the job that followed the untar ended.
+    for (const auto& row : timeline->rows)
+      if (row.t_s <= record->untars_end_s && row.device_write_bytes) written[helpers / 2] = static_cast<std::int64_t>(*row.device_write_bytes - timeline->rows.front().device_write_bytes.value_or(0));
+    if (helpers > 0) CHECK(record->counters.at("user_flushers") == 2);
+  }
+  CHECK(written[0] < 5'000'000);
+  CHECK(written[1] > 10'000'000);
+}
+
 TEST_CASE("box: a second run at the same time is refused with a sentence", "[box]") {
   if (const auto why = obstacle(); !why.empty()) return test::skip(why);
   const Bench bench;

@@ -1,5 +1,5 @@
 /// Runs one small repeat on the real box, so that box_test can kill it at chosen places. Arguments: ARCHIVE OUT [key=value...]
-/// with the keys untars, files_mb, dirty_mb, rate_mb, target, path, size_mb, verify, engine, writers, direct, after, queue.
+/// with the keys untars, job, set, ratio, agcount, ...: see below. Among them: untars, files_mb, dirty_mb, rate_mb, target, path, size_mb, verify, engine, writers, direct, after, queue.
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -45,7 +45,38 @@ int main(int argc, char** argv) {
     else if (key == "before") experiment.replay.before = {"remove", "skeleton"};
     else if (key == "queue") experiment.device.queue = value;
     else if (key == "knob") experiment.knobs.emplace_back("/sys/block/{dev}/queue/read_ahead_kb", value);
-    else return 2;
+    else if (key == "set") {  // set=PATH=VALUE
+      const auto second = value.find('=');
+      experiment.knobs.emplace_back(value.substr(0, second), value.substr(second + 1));
+    } else if (key == "ratio") {
+      experiment.memory.dirty_bytes = experiment.memory.dirty_background_bytes = std::nullopt;
+      experiment.memory.dirty_ratio = static_cast<int>(number);
+      experiment.memory.dirty_background_ratio = static_cast<int>(number) / 2;
+    } else if (key == "expire_ms") experiment.memory.dirty_expire = std::chrono::milliseconds{number};
+    else if (key == "writeback_ms") experiment.memory.dirty_writeback = std::chrono::milliseconds{number};
+    else if (key == "agcount") experiment.filesystem.agcount = static_cast<int>(number);
+    else if (key == "log_mb") experiment.filesystem.log_size = spillway::Bytes{number * spillway::kMiB};
+    else if (key == "external_log") experiment.filesystem.external_log = number != 0;
+    else if (key == "rmapbt") experiment.filesystem.rmapbt = number != 0;
+    else if (key == "reflink") experiment.filesystem.reflink = number != 0;
+    else if (key == "su_kb") {
+      experiment.filesystem.su = spillway::Bytes{number * spillway::kKiB};
+      experiment.filesystem.sw = 4;
+    } else if (key == "mount") experiment.filesystem.mount_options.push_back(value);
+    else if (key == "flushers") experiment.replay.flushers = value;
+    else if (key == "job") {
+      spillway::JobSpec job;
+      job.name = job.rw = value;
+      job.bs = spillway::Bytes{64 * spillway::kKiB};
+      job.size = spillway::Bytes{8 * spillway::kMiB};
+      if (value == "create" || value == "unlink") {
+        job.nrfiles = 50;
+        job.filesize = spillway::Bytes{4096};
+      }
+      if (value == "probe") job.runtime = std::chrono::seconds{2};
+      if (value == "compute") job.compute = std::chrono::seconds{1};
+      experiment.jobs.push_back(job);
+    } else return 2;
   }
   spillway::RepeatContext context;
   context.dir = argv[2];

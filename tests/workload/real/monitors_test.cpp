@@ -6,6 +6,7 @@
 
 #include "workload/real/monitors/account.hpp"
 #include "workload/real/monitors/kernel_views.hpp"
+#include "workload/real/monitors/off_cpu.hpp"
 #include "workload/real/monitors/taskstats.hpp"
 #include "workload/real/monitors/tracer.hpp"
 #include "workload/real/state/state.hpp"
@@ -121,6 +122,40 @@ TEST_CASE("account: a stack decides why a task slept", "[real][monitors]") {
   CHECK(classify_stack({"__schedule", "schedule", "xfs_log_force_seq", "xfs_fsync"}) == Wait::log);
   CHECK(classify_stack({"__schedule", "schedule", "pipe_read"}) == Wait::other);
   CHECK(classify_stack({}) == Wait::other);
+}
+
+TEST_CASE("off-CPU time: a sleep ends at the switch back, and without one at the wake-up or the next sign of life", "[real][monitors]") {
+  TraceTotals totals;
+  const std::map<int, std::int64_t> since{{7, 0}};
+  OffCpu off{since, totals};
+  const auto sleeps = [&](std::int64_t at) {
+    off.switched(at, 7, 7, false, 0);
+    off.slept_at(7, {Wait::throttled, "balance_dirty_pages"});
+  };
+  sleeps(1'000);
+  off.woken(1'500, 7);
+  off.switched(1'600, 0, 0, true, 7);  // seen: 500 asleep, 100 waiting for a core
+  CHECK(totals.switches_missing == 0);
+  sleeps(2'000);
+  off.woken(2'700, 7);
+  off.alive(2'800, 7);                 // the switch back is missing, the wake-up is not: 700
+  sleeps(3'000);
+  sleeps(3'900);                       // both are missing: the next sleep's beginning shows that the first has ended, 900
+  off.woken(4'000, 7);
+  off.switched(4'000, 0, 0, true, 7);  // 100
+  CHECK(totals.switches_missing == 2);
+  CHECK(totals.tasks.at(7).off_cpu_ns.at(Wait::throttled) == 500 + 700 + 900 + 100);
+  CHECK(totals.tasks.at(7).off_cpu_ns.at(Wait::wakeup) == 100);
+  CHECK(totals.tasks.at(7).longest_throttle_ns == 900);
+  // Not tracked: no account. A child of a tracked task is.
+  off.switched(5'000, 8, 8, false, 0);
+  off.switched(6'000, 0, 0, true, 8);
+  CHECK_FALSE(totals.tasks.contains(8));
+  off.forked(7, 9);
+  off.switched(6'100, 9, 9, true, 7);
+  off.switched(6'300, 7, 7, true, 9);
+  CHECK(totals.tasks.at(9).off_cpu_ns.at(Wait::preempted) == 200);
+  CHECK(totals.tasks.at(9).parent == 7);
 }
 
 TEST_CASE("account: the parts add up to the elapsed time, whatever the sources", "[real][monitors]") {

@@ -25,6 +25,10 @@ sigset_t listened() {
   return set;
 }
 
+void tell_failures(const UndoReport& report) {
+  for (const auto& failure : report.failures) std::fprintf(stderr, "could not be put back: %s; run `spillway restore`\n", failure.c_str());
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& directory) {
@@ -53,11 +57,12 @@ void Session::listen() {
   }
   if (signal == kStop) return;
   pretend_interrupt(signal);  // first: a run that fails because of what follows must know why
-  const auto report = journal_->close();
-  for (const auto& failure : report.failures)
-    std::fprintf(stderr, "could not be put back: %s; run `spillway restore`\n", failure.c_str());
+  // What fails now may only be waiting for the run to let go of it (a monitor's open file in debugfs): it is tried again
+  // when the run has ended, and told only then.
+  (void)journal_->close();
   std::unique_lock lock{mutex_};
   if (changed_.wait_for(lock, std::chrono::seconds{10}, [this] { return ended_; })) return;
+  tell_failures(journal_->undo_all());
   std::fprintf(stderr, "%s: ended; the box was put back.\n", ::strsignal(signal));
   ::_exit(128 + signal);
 }
@@ -72,7 +77,7 @@ Session::~Session() {
     ::pthread_kill(listener_.native_handle(), kStop);
     listener_.join();
   }
-  journal_->undo_all();
+  tell_failures(journal_->undo_all());
   const sigset_t set = listened();
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }

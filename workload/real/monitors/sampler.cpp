@@ -159,6 +159,7 @@ void Sampler::find_workers() {
 }
 
 void Sampler::look_at_workers() {
+  const std::scoped_lock lock{seen_mutex_};
   char line[512];
   std::map<std::string, int> busy;  // by queue, every queue seen so far
   for (const auto& [key, seen] : seen_) busy.try_emplace(seen.queue, 0);
@@ -231,6 +232,7 @@ Status Sampler::finish(std::int64_t origin_ns) {
 }
 
 std::vector<KworkerResult> Sampler::workers(double seconds) const {
+  const std::scoped_lock lock{seen_mutex_};
   std::map<std::string, KworkerResult> by_queue;
   std::map<std::string, std::map<std::string, int>> places;
   std::map<std::string, std::uint64_t> busiest;

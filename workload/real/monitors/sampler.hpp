@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -63,7 +64,7 @@ class Sampler {
 
   /// Stops, writes workers.csv beside the file (columns t_s,queue,busy,cpu_s), and rewrites the file so that `origin_ns` (CLOCK_MONOTONIC) is 0.
   Status finish(std::int64_t origin_ns);
-  /// After finish: what was seen of kernel workers between the two instants.
+  /// What was seen of kernel workers until now; also while it runs.
   [[nodiscard]] std::vector<KworkerResult> workers(double seconds) const;
   [[nodiscard]] const std::vector<TimelineRow>& rows() const { return rows_; }
   /// CPU seconds that the sampler itself used.
@@ -97,6 +98,7 @@ class Sampler {
     std::uint64_t ticks = 0;
   };
   std::map<int, Known> known_;
+  mutable std::mutex seen_mutex_;
   std::map<std::pair<int, std::string>, WorkerSeen> seen_;
   std::vector<WorkersLook> looks_;
 };

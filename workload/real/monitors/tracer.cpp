@@ -12,11 +12,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <set>
 #include <thread>
 
 #include "workload/real/monitors/controller_probe.hpp"
 #include "workload/real/monitors/kernel_symbols.hpp"
+#include "workload/real/monitors/off_cpu.hpp"
 #include "workload/real/system/process.hpp"
 #include "workload/real/system/text_file.hpp"
 
@@ -289,8 +289,7 @@ class Digest {
  public:
   Digest(const TracerSpec& spec, const std::vector<std::uint64_t>& frames, const std::map<int, std::int64_t>& since,
          const std::vector<ControllerState>& states, TraceTotals& totals)
-      : spec_(spec), frames_(frames), since_(since), totals_(totals) {
-    for (const auto& [pid, from] : since) tracked_.insert(pid);
+      : spec_(spec), frames_(frames), totals_(totals), off_cpu_(since, totals) {
     for (const auto& state : states) exact_[state.thread()].push_back(state);
     decisions_ = std::fopen((spec.directory / "bdp.csv").c_str(), "w");
     ratelimits_ = std::fopen((spec.directory / "ratelimit.csv").c_str(), "w");
@@ -311,6 +310,8 @@ class Digest {
   Digest& operator=(const Digest&) = delete;
 
   void take(const Event& event) {
+    // Written by a task that runs: a decision, a fork, a wake-up of another. (The flusher's own updates are nobody's sleep.)
+    if (event.kind != Kind::away && event.kind != Kind::stack) off_cpu_.alive(event.ns, event.pid);
     switch (event.kind) {
       case Kind::state:
         states_[event.pid] = event;
@@ -318,31 +319,18 @@ class Digest {
         break;
       case Kind::ratelimit: ratelimit(event); break;
       case Kind::decision: decision(event); break;
-      case Kind::fork:
-        if (!tracked_.contains(event.pid)) break;
-        tracked_.insert(static_cast<int>(event.field[0]));
-        totals_.tasks[static_cast<int>(event.field[0])].parent = event.pid;
+      case Kind::fork: off_cpu_.forked(event.pid, static_cast<int>(event.field[0])); break;
+      case Kind::away:
+        off_cpu_.switched(event.ns, event.pid, static_cast<int>(event.field[0]), (event.field[1] & 0xff) == 0, static_cast<int>(event.field[2]));
         break;
-      case Kind::away: away(event); break;
-      case Kind::wakeup:
-        if (auto it = out_.find(static_cast<int>(event.field[0])); it != out_.end() && it->second.woken == 0) it->second.woken = event.ns;
-        break;
+      case Kind::wakeup: off_cpu_.woken(event.ns, static_cast<int>(event.field[0])); break;
       case Kind::stack:
-        if (auto it = out_.find(event.pid); it != out_.end() && !it->second.has_stack) {
-          it->second.has_stack = true;
-          it->second.place = classify(event);
-        }
+        if (off_cpu_.wants_stack(event.pid)) off_cpu_.slept_at(event.pid, classify(event));
         break;
     }
   }
 
  private:
-  struct Out {
-    std::int64_t since = 0, woken = 0;
-    bool runnable = false, has_stack = false;
-    std::pair<Wait, std::string> place{Wait::other, "no stack"};
-  };
-
   std::pair<Wait, std::string> classify(const Event& event) {
     std::vector<std::uint64_t> stack(frames_.begin() + event.field[0], frames_.begin() + event.field[0] + event.field[1]);
     if (auto it = known_.find(stack); it != known_.end()) return it->second;
@@ -356,31 +344,6 @@ class Digest {
         break;
       }
     return known_[stack] = {classify_stack(names), where};
-  }
-
-  void away(const Event& event) {
-    const int prev = static_cast<int>(event.field[0]), next = static_cast<int>(event.field[2]);
-    // An event is traced when either side is: whom an untar took the core from is not our business.
-    if (prev == event.pid && tracked_.contains(prev)) out_[prev] = Out{event.ns, 0, (event.field[1] & 0xff) == 0, false, {Wait::other, "no stack"}};
-    if (const auto it = out_.find(next); it != out_.end()) {
-      Out& out = it->second;
-      TaskTrace& task = totals_.tasks[next];
-      task.switches_seen = true;
-      if (const auto since = since_.find(next); since != since_.end()) {
-        out.since = std::clamp(out.since, std::min(since->second, event.ns), event.ns);
-        if (out.woken != 0) out.woken = std::max(out.woken, out.since);
-      }
-      if (out.runnable) {
-        task.off_cpu_ns[Wait::preempted] += event.ns - out.since;
-      } else {
-        const std::int64_t woken = out.woken != 0 ? out.woken : event.ns;
-        task.off_cpu_ns[out.place.first] += woken - out.since;
-        task.off_cpu_ns[Wait::wakeup] += event.ns - woken;
-        if (out.place.first == Wait::throttled) task.longest_throttle_ns = std::max(task.longest_throttle_ns, event.ns - out.since);
-        if (out.place.first == Wait::other) totals_.unknown_places[out.place.second] += woken - out.since;
-      }
-      out_.erase(it);
-    }
   }
 
   void ratelimit(const Event& event) {
@@ -447,15 +410,13 @@ class Digest {
 
   const TracerSpec& spec_;
   const std::vector<std::uint64_t>& frames_;
-  const std::map<int, std::int64_t>& since_;
   TraceTotals& totals_;
+  OffCpu off_cpu_;
   std::FILE *decisions_ = nullptr, *ratelimits_ = nullptr;
   std::map<int, std::vector<ControllerState>> exact_;  ///< by thread, in time
   std::map<int, std::size_t> next_exact_;
   std::map<int, Event> states_;
   std::optional<Event> last_rate_;
-  std::set<int> tracked_;  ///< the untars and what they forked
-  std::map<int, Out> out_;
   KernelSymbols symbols_;
   std::map<std::vector<std::uint64_t>, std::pair<Wait, std::string>> known_;
 };

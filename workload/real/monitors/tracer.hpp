@@ -50,6 +50,7 @@ struct TaskTrace {
 struct TraceTotals {
   std::map<int, TaskTrace> tasks;    ///< by thread id
   std::int64_t events = 0, lost = 0;
+  std::int64_t switches_missing = 0; ///< ends of sleeps that no switch event showed (off_cpu.hpp)
   std::int64_t exact = 0;            ///< decisions whose controller state is exact
   double own_cpu_s = 0;              ///< of the reading thread
   /// From the first bdi_dirty_ratelimit event (kernel values before the run, as near as it gets).

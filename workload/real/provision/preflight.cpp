@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "workload/real/capture/environment.hpp"
+#include "workload/real/pipeline/pipeline.hpp"
 #include "workload/real/provision/limit.hpp"
 #include "workload/real/provision/mkfs.hpp"
 #include "workload/real/provision/settings.hpp"
@@ -16,6 +17,7 @@
 #include "workload/real/provision/target.hpp"
 #include "workload/real/replay/engine.hpp"
 #include "workload/real/replay/jobs.hpp"
+#include "workload/real/replay/user_flusher.hpp"
 #include "workload/real/system/loop_device.hpp"
 #include "workload/real/system/mounts.hpp"
 #include "workload/real/system/process.hpp"
@@ -39,9 +41,27 @@ bool filesystem_known(const std::string& type) {
 
 bool makes_file_system(const Experiment& experiment) { return experiment.target.kind != "mount"; }
 
+/// Whether a group of processes can have a flusher of its own here, and whether this program does it.
+Status flushers_available(const std::string& policy) {
+  if (policy == "kernel" || user_flushers(policy)) return {};
+  if (policy.starts_with("cgroup:")) {
+    const auto place = limit_place();
+    if (!place || place->version != LimitPlace::Version::v2)
+      return fail(ErrorKind::unsupported, fmt::format("flushers = \"{}\" needs cgroup v2 with the controllers memory and io, which give each group a flusher of its own; this box has {}: "
+                                                      "use `spillway run --box vm`, or flushers = \"user:N\"", policy, place ? "them on v1" : "neither"));
+    return fail(ErrorKind::unsupported, fmt::format("flushers = \"{}\" is not done on the real box yet, although its cgroup v2 could; `spillway run --box vm` does it", policy));
+  }
+  return fail(ErrorKind::unsupported, fmt::format("flushers = \"{}\" exists in the simulated box only: a kernel has one flusher for each device (\"kernel\"), here helped by \"user:N\"", policy));
+}
+
 }  // namespace
 
+bool needs_target(const Experiment& experiment) {
+  return !experiment.pipeline || std::ranges::any_of(experiment.pipeline->stages, &StageSpec::device);
+}
+
 Bytes data_of(const Experiment& experiment, Bytes archive_data) {
+  if (experiment.pipeline) return needs_target(experiment) ? Bytes{300 * kMiB} : Bytes{0};  // its file, pipeline_device.cpp
   Bytes data = experiment.has_replay ? archive_data * experiment.replay.untars : Bytes{0};
   for (const auto& job : experiment.jobs)
     data += std::max(job.size, job.filesize * job.nrfiles) * job.numjobs;
@@ -64,7 +84,12 @@ double estimated_seconds(const Experiment& experiment, Bytes data) {
 }
 
 Status check_experiment(const Experiment& experiment) {
-  if (experiment.pipeline) return fail(ErrorKind::unsupported, "the real box does not run a [pipeline]; the simulated one does");
+  if (experiment.pipeline) {
+    if (experiment.has_replay || !experiment.jobs.empty())
+      return fail(ErrorKind::unsupported, "the real box runs a [pipeline] alone: take [replay] and [[job]] out of the experiment");
+    SPILLWAY_TRY(pipeline_available(*experiment.pipeline));
+    if (!needs_target(experiment)) return {};
+  }
   const auto& kind = experiment.target.kind;
   if (kind != "loop" && kind != "mount" && kind != "device" && kind != "modeled") return fail(ErrorKind::unsupported, fmt::format("the real box has no target '{}' yet", kind));
   if (kind == "loop" && experiment.device.model != "limit")
@@ -75,8 +100,7 @@ Status check_experiment(const Experiment& experiment) {
     return fail(ErrorKind::unsupported, fmt::format("the real box makes XFS only, not {}; for another file system use target.kind = \"mount\"", experiment.filesystem.type));
   if (experiment.has_replay) {
     SPILLWAY_TRY(engine_available(experiment.replay));
-    if (experiment.replay.flushers != "kernel")
-      return fail(ErrorKind::unsupported, fmt::format("the real box runs flushers = \"kernel\" only, not '{}'", experiment.replay.flushers));
+    SPILLWAY_TRY(flushers_available(experiment.replay.flushers));
   }
   for (const auto& job : experiment.jobs) SPILLWAY_TRY(job_available(job));
   if (makes_file_system(experiment)) {
@@ -99,6 +123,7 @@ Status check_resources(const Experiment& experiment, Bytes data, const std::file
   if (experiment.memory.ram && memory_bytes() < experiment.memory.ram->value() * 9 / 10)
     return fail(ErrorKind::refused, fmt::format("the experiment asks for {:.1f} GB of RAM, this box has {:.1f} GB", static_cast<double>(experiment.memory.ram->value()) / 1e9,
                                                 static_cast<double>(memory_bytes()) / 1e9));
+  if (!needs_target(experiment)) return {};
   const auto& kind = experiment.target.kind;
   if (kind == "device") return may_format(experiment.target.path, destroy);
   if (kind == "modeled") {
@@ -127,6 +152,10 @@ Status check_resources(const Experiment& experiment, Bytes data, const std::file
 }
 
 Result<std::vector<std::string>> describe_plan(const Experiment& experiment, Bytes data, const std::filesystem::path& state) {
+  if (!needs_target(experiment))
+    return std::vector<std::string>{"Threads of this pipeline run on this box; no device, no file system and no setting is touched.",
+                                    experiment.pipeline->requests > 0 ? fmt::format("Each repeat carries {} requests.", experiment.pipeline->requests)
+                                                                      : fmt::format("Each repeat takes {:.1f} s.", to_seconds(experiment.pipeline->runtime))};
   SPILLWAY_ASSIGN(std::vector<std::string> lines, describe_target(experiment, data, state));
   for (const auto& setting : memory_settings(experiment.memory)) {
     std::string line = fmt::format("{} is set to {} (now {})", setting_name(setting.path), setting.value, read_line(setting.path).value_or("not readable"));

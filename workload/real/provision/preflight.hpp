@@ -10,6 +10,8 @@
 
 namespace spillway::real {
 
+/// Whether the case touches a device at all: a [pipeline] without a device stage does not.
+bool needs_target(const Experiment& experiment);
 /// What all untars of a case write.
 Bytes data_of(const Experiment& experiment, Bytes archive_data);
 /// Bytes that can still be written below a folder (statvfs, without the reserve of root).

@@ -18,6 +18,7 @@
 #include "workload/real/replay/jobs.hpp"
 #include "workload/real/replay/phases.hpp"
 #include "workload/real/replay/timed_process.hpp"
+#include "workload/real/replay/user_flusher.hpp"
 #include "workload/real/system/text_file.hpp"
 
 namespace spillway::real {
@@ -34,6 +35,7 @@ class Replay {
   }
 
   ~Replay() {
+    stop_flushers();
     for (const auto& one : running_) {  // only after an error: an untar that failed ends the others
       if (one->process.pidfd < 0) continue;
       ::kill(one->process.started.pid, SIGKILL);
@@ -45,8 +47,10 @@ class Replay {
 
   Result<ReplayOutcome> run() {
     SPILLWAY_TRY(before());
+    SPILLWAY_TRY(start_flushers());
     SPILLWAY_TRY(untars());
     SPILLWAY_TRY(after());
+    stop_flushers();
     // Times of the phases before the first untar are negative.
     for (auto& [phase, at_ns] : phases_) {
       phase.start_s = since_origin(at_ns);
@@ -184,6 +188,24 @@ class Replay {
       }
       if (monitors_.sampler) monitors_.sampler->set_untar(youngest());
     }
+  }
+
+  Status start_flushers() {
+    const int count = inputs_.experiment->has_replay ? user_flushers(spec_.flushers).value_or(0) : 0;
+    for (int i = 0; i < count; ++i) {
+      SPILLWAY_ASSIGN(TimedProcess process, start_timed(session_, fmt::format("flusher {}", i + 1), [&]() -> int { run_user_flusher(folders_, i, count); }));
+      flushers_.push_back(std::move(process));
+    }
+    return {};
+  }
+
+  void stop_flushers() {
+    for (auto& process : flushers_) {
+      ::kill(process.started.pid, SIGKILL);
+      wait_for(session_, process, {});
+      outcome_.flushers_cpu_s += process.user_s() + process.system_s();
+    }
+    flushers_.clear();
   }
 
   [[nodiscard]] int untars_running() const {
@@ -335,6 +357,7 @@ class Replay {
   enum class JobState : std::uint8_t { waiting, running, ended };
   std::vector<JobState> job_state_;
   std::vector<std::unique_ptr<Running>> running_;
+  std::vector<TimedProcess> flushers_;  ///< user-space ones, in order
   ReplayOutcome outcome_;
 };
 

@@ -43,6 +43,7 @@ struct ReplayOutcome {
   std::vector<Mark> marks;
   std::int64_t origin_ns = 0;          ///< start of the first untar, CLOCK_MONOTONIC
   double untars_end_s = 0, durable_s = 0;
+  double flushers_cpu_s = 0;           ///< of the helpers of flushers = "user:N"
   std::vector<std::string> notes;
 };
 
