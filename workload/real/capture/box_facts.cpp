@@ -208,7 +208,7 @@ std::optional<ArrayFacts> parse_mdstat(std::string_view text) {
       for (const auto word : words)
         if (word.starts_with("raid") || word == "linear") array.level = word;
       array.disks = static_cast<int>(std::ranges::count_if(words, [](std::string_view word) { return word.contains('[') && !word.contains("(S)"); }));
-    } else if (!array.name.empty()) {
+    } else if (!array.name.empty() && array.chunk_bytes == 0) {  // the bitmap has chunks, too, further down
       for (std::size_t i = 0; i + 1 < words.size(); ++i)
         if (words[i + 1].starts_with("chunk")) array.chunk_bytes = lsblk_size(words[i]).value_or(0);
     }

@@ -56,15 +56,15 @@ void fill_account(UntarResult& untar, const std::vector<TaskTrace>& tasks, const
   }
   account.unknown_s = untar.elapsed_s - (account.total_s() - account.unknown_s);
   if (!seen.empty() && !delays.empty()) {
-    // The trace misses sleeps now and then, without a lost event (seen on 6.18; why is open). The kernel's own sum of
-    // block I/O delay, which counts sleeps in balance_dirty_pages, misses none: it explains what the trace did not.
+    // What the trace leaves unexplained (lost events) the kernel's own sum of block I/O delay may know, which counts sleeps
+    // in balance_dirty_pages; it is not exact itself (delays end on another core's clock), so it only fills gaps.
     double blkio_s = 0;
     for (const auto& task : delays) blkio_s += seconds(task.blkio_ns) / static_cast<double>(delays.size());
     const double hidden = std::min(account.unknown_s, blkio_s - account.throttled_s - account.device_s);
     if (hidden > 0) {
       account.throttled_s += hidden;
       account.unknown_s -= hidden;
-      sources["throttled"] += ", and taskstats blkio_delay_total for what the trace did not show";
+      if (hidden > 1e-3) sources["throttled"] += ", and taskstats blkio_delay_total for " + std::to_string(static_cast<int>(hidden * 1e3)) + " ms that the trace did not show";
     }
   }
   sources["unknown"] = "elapsed less all other parts";
