@@ -43,6 +43,7 @@ struct Totals {
   XfsView xfs;
   PressureView io_pressure, cpu_pressure, memory_pressure;
   double own_cpu_s = 0;  ///< of this program's own threads
+  double disk_cpu_s = 0;  ///< of the modeled disk's server
 };
 
 Totals totals_of(const Target& target) {
@@ -55,6 +56,8 @@ Totals totals_of(const Target& target) {
   totals.io_pressure = parse_pressure(read_text("/proc/pressure/io").value_or("")).value_or(PressureView{});
   totals.cpu_pressure = parse_pressure(read_text("/proc/pressure/cpu").value_or("")).value_or(PressureView{});
   totals.memory_pressure = parse_pressure(read_text("/proc/pressure/memory").value_or("")).value_or(PressureView{});
+  if (target.modeled)
+    if (const auto server = process_stat(target.modeled->pid())) totals.disk_cpu_s = static_cast<double>(server->user_ticks + server->system_ticks) * 0.01;
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   totals.own_cpu_s = static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
@@ -318,7 +321,8 @@ class Repeat {
     for (const auto& untar : record_.untars) untars_s += untar.user_s + untar.system_s;
     for (const auto& phase : record_.phases) untars_s += phase.user_s + phase.system_s;
     for (const auto& job : record_.jobs) untars_s += job.user_s + job.system_s;
-    untars_s += work_cpu_s_ + outcome_.flushers_cpu_s;
+    untars_s += work_cpu_s_ + outcome_.flushers_cpu_s + after_.disk_cpu_s - before_.disk_cpu_s;
+    if (target_.modeled) record_.counters["modeled_disk.server_cpu_s"] = after_.disk_cpu_s - before_.disk_cpu_s;
     if (const auto helpers = user_flushers(experiment_.replay.flushers); helpers && experiment_.has_replay) {
       record_.flusher.count += *helpers;
       record_.flusher.cpu_s += outcome_.flushers_cpu_s;
