@@ -3,10 +3,13 @@
 /// directory; the medians are printed, with ratios taken within each round.
 ///
 ///   extract_bench --make mixed|small|large|tiny FILE.tar      an archive from a fixed seed
-///   extract_bench [--rounds N] [--engines a,b,...] [--verify] DIR ARCHIVE...
+///   extract_bench [--rounds N] [--engines a,b,...] [--samples FILE] DIR ARCHIVE...
 ///
-/// Engines: bare, bare2, tar, tar-Pm, bsdtar, libarchive, posix, posix2, posix8, uring, uring2, and with -direct or
-/// -auto behind it (posix-direct, uring-auto, ...).
+/// Engines: bare, bare2, tar, tar-Pm, bsdtar, libarchive, posix, posix2, posix8, uring, uring2, and with -direct -auto,
+/// -drop or -ahead (a thread that reads ahead of one writer) behind it (posix-direct, uring-auto, ...).
+///
+/// --samples FILE keeps every single run there and prints the medians over all that it holds, so that nine rounds may be
+/// measured in several short calls.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -191,6 +194,7 @@ Sample run(const std::string& engine, const BareList& list, const fs::path& dir)
   if (base.ends_with("-direct")) options.direct = DirectMode::on;
   if (base.ends_with("-auto")) options.direct = DirectMode::automatic;
   if (base.ends_with("-drop")) options.drop_behind = true;
+  if (base.ends_with("-ahead")) options.read_ahead = true;
   std::vector<std::string> argv;
   if (base == "tar") argv = {"tar", "-xf", list.path, "-C", dir.string()};
   else if (base == "tar-Pm") argv = {"tar", "-P", "-m", "-xf", list.path, "-C", dir.string()};
@@ -304,10 +308,12 @@ int main(int argc, char** argv) {
   if (args.size() == 3 && args[0] == "--make") return make(args[1], args[2]);
   int rounds = 9;
   bool sync_between = true;
+  std::string samples_file;
   std::vector<std::string> engines = {"bare", "bare2", "tar", "tar-Pm", "bsdtar", "libarchive", "posix", "posix2", "uring", "uring2"};
   std::vector<std::string> rest;
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (args[i] == "--rounds" && i + 1 < args.size()) rounds = std::stoi(args[++i]);
+    else if (args[i] == "--samples" && i + 1 < args.size()) samples_file = args[++i];
     else if (args[i] == "--no-sync") sync_between = false;
     else if (args[i] == "--engines" && i + 1 < args.size()) {
       engines.clear();
@@ -320,7 +326,7 @@ int main(int argc, char** argv) {
     } else rest.push_back(args[i]);
   }
   if (rest.size() < 2) {
-    fmt::print(stderr, "usage: extract_bench [--rounds N] [--engines a,b] DIR ARCHIVE...\n"
+    fmt::print(stderr, "usage: extract_bench [--rounds N] [--engines a,b] [--samples FILE] DIR ARCHIVE...\n"
                        "       extract_bench --make mixed|small|large|tiny FILE\n");
     return 2;
   }
@@ -329,6 +335,13 @@ int main(int argc, char** argv) {
     const BareList list = bare_list(rest[a]);
     std::map<std::string, std::vector<Sample>> samples;
     bool failed = false;
+    const std::string key = fs::path(rest[a]).filename().string() + " " + rest[0];
+    if (!samples_file.empty()) {
+      std::ifstream in(samples_file);
+      std::string archive, where, engine;
+      for (Sample s; in >> archive >> where >> engine >> s.elapsed_s >> s.cpu_s;)
+        if (archive + " " + where == key) samples[engine].push_back(s);
+    }
     for (int round = 0; round < rounds; ++round) {
       for (std::size_t e = 0; e < engines.size(); ++e) {
         const std::string& engine = engines[(e + static_cast<std::size_t>(round)) % engines.size()];
@@ -342,11 +355,13 @@ int main(int argc, char** argv) {
         const Sample sample = run(engine, list, dir);
         if (sample.elapsed_s < 0) failed = true;
         samples[engine].push_back(sample);
+        if (!samples_file.empty())
+          std::ofstream(samples_file, std::ios::app) << key << ' ' << engine << ' ' << sample.elapsed_s << ' ' << sample.cpu_s << '\n';
       }
     }
     fs::remove_all(dir);
     fmt::print("{} on {}: {} files, {:.0f} MB, medians of {} rounds\n", fs::path(rest[a]).filename().string(), rest[0],
-               list.files.size(), static_cast<double>(list.image.size()) * 1e-6, rounds);
+               list.files.size(), static_cast<double>(list.image.size()) * 1e-6, samples.begin()->second.size());
     fmt::print("{:<14} {:>8} {:>8} {:>8} {:>10} {:>9} {:>9} {:>8}\n", "engine", "s", "min s", "CPU s", "bare/this", "tar/this", "bsd/this", "CPU/tar");
     for (const std::string& engine : engines) {
       const auto& mine = samples[engine];
@@ -356,7 +371,7 @@ int main(int argc, char** argv) {
         const auto found = samples.find(other);
         if (found == samples.end()) return "-";
         std::vector<double> ratios;
-        for (std::size_t i = 0; i < mine.size(); ++i)
+        for (std::size_t i = 0; i < std::min(mine.size(), found->second.size()); ++i)
           ratios.push_back(of_cpu ? mine[i].cpu_s / found->second[i].cpu_s : found->second[i].elapsed_s / mine[i].elapsed_s);
         return fmt::format("{:.2f}", median(ratios));
       };

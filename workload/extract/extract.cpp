@@ -89,7 +89,7 @@ Result<OpenedReader> open_reader(const std::filesystem::path& archive, const Ext
   tar.concatenated = options.concatenated;
   tar.drop_behind = options.drop_behind;
   tar.buffer_bytes = options.buffer_bytes;
-  if (options.writers > 1)
+  if (options.writers > 1 || options.read_ahead)
     tar.chunks = static_cast<std::size_t>(std::max<std::int64_t>(4, options.buffer_bytes.value() / static_cast<std::int64_t>(kWindowBytes)));
   SPILLWAY_ASSIGN(OpenedTar opened, open_tar(archive, tar));
   if (opened.reader) return OpenedReader{std::move(opened.reader), opened.source};
@@ -146,7 +146,7 @@ Result<ExtractReport> extract(const std::filesystem::path& archive, const std::f
 
   std::thread worker([&] {
     const ThreadClock clock;
-    std::string role = options.writers == 1 ? "reader and writer" : "reader";
+    std::string role = options.writers == 1 && !options.read_ahead ? "reader and writer" : "reader";
     if (options.engine == Engine::libarchive) {
       complete = extract_with_libarchive(archive, target_dir, options, tallies.emplace_back());
     } else {
@@ -156,7 +156,7 @@ Result<ExtractReport> extract(const std::filesystem::path& archive, const std::f
       if (!opened) {
         complete = std::unexpected(opened.error());
       } else {
-        if (options.writers == 1) {
+        if (options.writers == 1 && !options.read_ahead) {
           Tally& tally = tallies.emplace_back();
           const std::unique_ptr<DataSink> sink = make_sink();
           TreeWriter writer(target, options, *sink, tally);

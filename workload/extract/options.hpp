@@ -66,6 +66,9 @@ struct ExtractOptions {
   bool preserve_xattrs = true;
   /// Go on after an end-of-archive mark (`cat a.tar b.tar`). Off: what follows is counted in the report.
   bool concatenated = false;
+  /// With one writer: read the archive in a thread of its own, ahead of it. Several writers have such a thread anyway.
+  /// measured: see README, "Speed".
+  bool read_ahead = false;
   /// What is read from a compressed archive ahead of the writers, and held for them. assumed.
   Bytes buffer_bytes{32 * kMiB};
   Limits limits;

@@ -274,7 +274,8 @@ PipelineResult run_pipeline(EntryReader& reader, ByteSource* source, const Targe
       own(piece);
       return true;
     };
-    if (data_bytes >= kFetchFrom) step.stored = reader.stored();
+    // One writer reads nothing itself: the reader's thread is there to spare it that.
+    if (data_bytes >= kFetchFrom && options.writers > 1) step.stored = reader.stored();
     step.entry = std::move(entry);
     entry = {};
     entry.index = step.entry.index;

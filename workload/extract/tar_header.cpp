@@ -251,7 +251,8 @@ std::optional<std::int64_t> parse_number(std::span<const std::byte> bytes) {
     return static_cast<std::int64_t>(value);
   }
   std::size_t i = 0;
-  while (i < bytes.size() && (bytes[i] == std::byte{' '} || bytes[i] == std::byte{0})) ++i;
+  // A NUL ends the number, in front of it as well (GNU tar and libarchive agree).
+  while (i < bytes.size() && bytes[i] == std::byte{' '}) ++i;
   std::int64_t value = 0;
   for (; i < bytes.size(); ++i) {
     const auto c = std::to_integer<char>(bytes[i]);
@@ -364,7 +365,9 @@ void SparseMapParser::feed(Block block) {
   for (std::size_t i = 0; i < kBlock && !failed_; ++i) {
     if (done()) return;  // the rest of the block is padding
     const char c = std::to_integer<char>(block[i]);
-    if (c == '\n' && digits_ > 0) {
+    if (in_comment_ || (c == '#' && digits_ == 0)) {
+      in_comment_ = c != '\n';
+    } else if (c == '\n' && digits_ > 0) {
       if (expected_ < 0) {
         expected_ = value_;
         if (expected_ > max_runs_) failed_ = true;

@@ -103,6 +103,7 @@ class SparseMapParser {
   std::int64_t value_ = 0;
   int digits_ = 0;
   bool failed_ = false;
+  bool in_comment_ = false;  ///< a line that begins with '#', as libarchive allows
   std::vector<Run> runs_;
 };
 

@@ -292,15 +292,17 @@ Result<bool> TarReader::take_header(const std::array<std::byte, kBlock>& header,
   run_done_ = 0;
   runs_.clear();
 
+  // Some writers give a hard link, or an old tar's directory, a size but no data, others the data too: what follows decides.
+  const auto size_with_body = [&]() -> Result<std::int64_t> {
+    if (stored == 0) return stored;
+    SPILLWAY_ASSIGN(const std::byte* const following, block(false));
+    const bool has_body = following != nullptr && !is_zero(Block(following, kBlock)) && !has_valid_checksum(Block(following, kBlock));
+    return has_body ? stored : 0;
+  };
   switch (raw.type) {
     case '1': {
       entry.type = EntryType::hard_link;
-      // Some writers give a hard link the size of its file but no data, others the data too: what follows decides.
-      if (stored > 0) {
-        SPILLWAY_ASSIGN(const std::byte* const following, block(false));
-        const bool has_body = following != nullptr && !is_zero(Block(following, kBlock)) && !has_valid_checksum(Block(following, kBlock));
-        if (!has_body) stored = 0;
-      }
+      SPILLWAY_ASSIGN(stored, size_with_body());
       break;
     }
     case '2': entry.type = EntryType::symlink; stored = 0; break;
@@ -317,6 +319,9 @@ Result<bool> TarReader::take_header(const std::array<std::byte, kBlock>& header,
       return false;
     default:
       entry.type = entry.name.ends_with('/') ? EntryType::directory : EntryType::file;
+      if (entry.type == EntryType::directory) {
+        SPILLWAY_ASSIGN(stored, size_with_body());
+      }
       if (raw.type != '0' && raw.type != '\0' && raw.type != '7' && raw.type != 'S')
         remarks_.push_back({false, entry.index,
                             {name_, fmt::format("Its type '{}' is unknown; it is extracted as a file.",

@@ -546,6 +546,43 @@ std::vector<ArchiveCase> archive_cases(const fs::path& outside) {
     add(c);
   }
   {
+    ArchiveCase c{"v7-directory-size", "an old directory that has a size and no data", "libarchive test_compat_tar_directory_1.tar", {}};
+    TarHeader d;
+    d.name = "one/";
+    d.type = '\0';
+    d.magic = "";
+    d.mode = 0755;
+    d.size = 1;
+    TarHeader e = d;
+    e.name = "two/";
+    e.size = 0;
+    c.bytes = TarMaker{}.header(d).header(e).file("two/f", "x").end().bytes();
+    c.tree = {"one d", "two d", "two/f f x"};
+    add(c);
+  }
+  {
+    ArchiveCase c{"size-behind-nul", "a size field that begins with NUL is 0", "libarchive test_read_format_tar_timestamp_overflow.tar", {}};
+    TarHeader h;
+    h.name = "f";
+    std::string header = TarMaker{}.header(h).bytes();
+    patch_last_header(header, 124, std::string("\0\0\0\0\0\0\0" "0016\0", 12));
+    c.bytes = header + TarMaker{}.file("after", "x").end().bytes();
+    c.tree = {"after f x", "f f "};
+    add(c);
+  }
+  {
+    ArchiveCase c{"sparse-map-comments", "a sparse map with comments", "libarchive test_read_format_gtar_sparse_1_17_posix10_modified.tar", {}};
+    std::string map = "# two runs\n2\n0\n4\n#a comment\n8192\n4\n";
+    map.resize(512, '\0');
+    TarHeader h;
+    h.name = "GNUSparseFile.1/hole";
+    h.size = 520;
+    c.bytes = TarMaker{}.pax({{"GNU.sparse.major", "1"}, {"GNU.sparse.minor", "0"}, {"GNU.sparse.name", "hole"}, {"GNU.sparse.realsize", "8196"}})
+                  .header(h).raw(map + "abc\nwxyz").pad().file("after", "x").end().bytes();
+    c.tree = {"after f x", "hole f 8196"};
+    add(c);
+  }
+  {
     ArchiveCase c{"unknown-type", "a type nobody defines", "ours", {}};
     TarHeader h;
     h.name = "u";
