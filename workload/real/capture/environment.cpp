@@ -147,6 +147,13 @@ nlohmann::ordered_json capture_environment(const std::string& device_name, const
       all["bdi"] = std::move(settings);
     }
   }
+  // What the XFS FAQ asks for besides.
+  if (const auto version = run_command({"mkfs.xfs", "-V"}); version && version->exit_code == 0) {
+    const auto lines = split_lines(version->out);
+    if (!lines.empty()) all["xfsprogs"] = std::string{lines.front()};
+  }
+  if (const auto text = read_text("/proc/partitions"); text && !text->empty()) all["partitions"] = *text;
+  if (const auto text = read_text("/proc/mdstat"); text && text->contains(" : active")) all["mdstat"] = *text;
   if (!not_readable.empty()) all["not_readable"] = std::move(not_readable);
   return all;
 }
