@@ -130,6 +130,16 @@ TEST_CASE("capture: lsblk's tree, its JSON and a list with sizes are read alike"
   CHECK(parse_lsblk("").empty());
 }
 
+TEST_CASE("capture: a queue's settings are read below a path that has colons, and a choice is the word in brackets", "[real][capture]") {
+  BoxTexts texts;
+  texts.by_name["queue"] = "/sys/devices/pci0000:00/0000:00:05.0/block/sda/queue/nr_requests:256\n/sys/block/sda/queue/scheduler:none [mq-deadline] bfq\n";
+  texts.by_name["mount"] = "/dev/sda1 on / type ext4 (rw,relatime)\n";
+  const BoxFacts facts = facts_of(texts);
+  CHECK(facts.queue.at("nr_requests") == "256");
+  CHECK(facts.queue.at("scheduler") == "mq-deadline");
+  CHECK(mentions(facts.missing, "the file system is ext4"));
+}
+
 TEST_CASE("capture: this box is described without a right to change it", "[real][capture]") {
   const BoxFacts facts = facts_of(read_box_texts(""));
   CHECK(facts.kernel);

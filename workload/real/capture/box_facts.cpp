@@ -51,7 +51,7 @@ std::optional<std::int64_t> lsblk_size(std::string_view text) {
 std::map<std::string, std::string> grep_table(std::string_view text) {
   std::map<std::string, std::string> table;
   for (const auto line : split_lines(text)) {
-    const auto slash = line.substr(0, line.find(':')).rfind('/');
+    const auto slash = line.rfind('/');  // the path itself may have colons: /sys/devices/pci0000:00/...
     const auto colon = line.find(':', slash == std::string_view::npos ? 0 : slash);
     if (colon == std::string_view::npos) continue;
     std::string_view value = trimmed(line.substr(colon + 1));
@@ -278,7 +278,9 @@ BoxFacts facts_of(const BoxTexts& texts) {
   }
   want(!facts.mount_source.empty(), "mount", "default mount options are assumed");
   if (!text("xfs_info").empty()) facts.xfs = parse_xfs_info(text("xfs_info"));
-  want(facts.xfs.has_value() && facts.xfs->agcount.has_value(), "xfs_info", "mkfs's defaults are assumed: no stripe geometry, four groups");
+  const bool other = !facts.mount_type.empty() && facts.mount_type != "xfs";
+  want(facts.xfs.has_value() && facts.xfs->agcount.has_value(), "xfs_info",
+       other ? fmt::format("the file system is {}, and an XFS with mkfs's defaults is taken in its place", facts.mount_type) : "mkfs's defaults are assumed: no stripe geometry, four groups");
   facts.stack = parse_lsblk(text("lsblk"));
   want(!facts.stack.empty(), "lsblk", "what the disk is stays unknown");
   facts.queue = grep_table(text("queue"));

@@ -190,7 +190,8 @@ class Watching {
     int number = 0;
     for (const auto& [pid, task] : by_start()) {
       if (pid == child_ && tasks_.tasks().size() > 1) continue;  // the command's own row is the phase below
-      if (task.last_ns > task.first_ns) record.untars.push_back(untar_of(task, ++number, origin_ns_));
+      if (task.last_ns == task.first_ns) continue;  // seen once: no time to speak of
+      record.untars.push_back(untar_of(task, ++number, origin_ns_));
       record.notes.push_back(fmt::format("untar {} is {}", number, task.command));
     }
     if (child_ > 0) {
