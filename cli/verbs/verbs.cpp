@@ -17,6 +17,8 @@ constexpr Verb kVerbs[] = {
     {"extract", "an archive into a directory, as fast as the kernel lets one be", run_extract},
     {"capture", "describe this box, or one from pasted files, as a profile for simulate", run_capture},
     {"watch", "look at a command, or at what is going on, without changing anything", run_watch},
+    {"conform", "hold a kernel's throttle decisions against the simulated controller", run_conform},
+    {"calibrate", "measure this box's costs into a profile", run_calibrate},
     {"doctor", "what this box can do, and how to get the rest", run_doctor},
     {"restore", "put back what an interrupted run left", run_restore},
     {"keys", "list every key of an experiment file, and every metric", run_keys},

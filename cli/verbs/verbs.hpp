@@ -8,7 +8,9 @@ namespace spillway::cli {
 
 int run_advise(const std::vector<std::string>& arguments);
 int run_capture(const std::vector<std::string>& arguments);
+int run_calibrate(const std::vector<std::string>& arguments);
 int run_compare(const std::vector<std::string>& arguments);
+int run_conform(const std::vector<std::string>& arguments);
 int run_doctor(const std::vector<std::string>& arguments);
 int run_extract(const std::vector<std::string>& arguments);
 int run_keys(const std::vector<std::string>& arguments);

@@ -54,6 +54,7 @@ DirtyMemoryParams memory_before(const BoxInputs& in) {
   p.cores = in.cpu.cores;
   p.balance_cost = in.costs.balance_dirty;
   p.wake_cost = in.costs.wake_after_sleep;
+  p.wake_jitter = in.wake_jitter;
   return p;
 }
 
@@ -86,6 +87,8 @@ class Box {
                          memory_.file_dirty(), memory_.under_writeback(), wb_.reclaimable, wb_.writeback,
                          flusher_.b_dirty(), flusher_.b_io(), flusher_.b_more_io(), device_.counters().parked);
     });
+    // Whole cores first, then what is left of the foreign load.
+    for (double load = in_.before.foreign_cpus; load > 0; load -= 1) engine_.spawn(other_program(std::min(load, 1.0)));
     engine_.spawn(main());
     if (in_.sample_every.count() > 0) sample();
     const RunOutcome outcome = engine_.run();
@@ -118,6 +121,18 @@ class Box {
     // assumed: the adapter's interrupts go to the cores of its NUMA node in turn, and it is attached to node 0.
     for (int core = 0; core < in_.cpu.cores; core += in_.cpu.numa_nodes) p.completion_cores.push_back(core);
     return std::make_unique<xfs::Xfs>(engine_, cpus_, memory_, wb_, device_, log_device_ ? *log_device_ : device_, p);
+  }
+
+  /// Somebody else's program that keeps a core busy for this share of the time, in turns of 10 ms.
+  Task<> other_program(double load) {
+    constexpr Duration kTurn = std::chrono::milliseconds{10};
+    Thread& thread = cpus_.new_thread("other");
+    const Duration work{static_cast<std::int64_t>(load * static_cast<double>(kTurn.count()))};
+    for (;;) {
+      const SimTime turn = engine_.now();
+      co_await cpus_.run(thread, CpuMode::user, work);
+      if (turn + kTurn > engine_.now()) co_await engine_.sleep_until(turn + kTurn);
+    }
   }
 
   Task<> main() {

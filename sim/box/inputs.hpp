@@ -98,6 +98,8 @@ struct StateBefore {
   Bytes foreign_dirty{0};
   /// Pages per second that other devices complete through the run: they take completion share away.
   double foreign_completions_per_s = 0;
+  /// Cores that other programs keep busy through the run: they compete with the untars for their turns.
+  double foreign_cpus = 0;
   /// Where in its tick the box is at time 0, in [0, 1/HZ).
   Duration tick_phase{0};
 };
@@ -168,6 +170,10 @@ struct BoxInputs {
   FilesystemInputs filesystem;
   DeviceInputs device;
   ReplayInputs replay;
+  /// A sleeper wakes up to this much after its tick, drawn from the seed. Several writers that are alike would otherwise
+  /// take every decision at the same nanosecond, which no machine does: who looks first after a tick sees fewer dirty pages
+  /// and sleeps less, and that decides the split among them. 0 (one writer): no draw.
+  Duration wake_jitter{0};
   /// 0: no timeline.
   Duration sample_every = std::chrono::milliseconds{100};
   /// Keep every balance_dirty_pages decision (BoxOutputs::throttle_trace).

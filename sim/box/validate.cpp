@@ -35,6 +35,7 @@ Status validate(const BoxInputs& in) {
   if (b.write_bandwidth.value() < 4096 || b.avg_write_bandwidth.value() < 4096 || b.dirty_ratelimit.value() < 4096)
     return refuse("bandwidth estimate and rate limit before the run must be at least one page a second");
   if (b.foreign_completions_per_s < 0) return refuse("foreign completions per second must not be negative");
+  if (!(b.foreign_cpus >= 0 && b.foreign_cpus <= 1024)) return refuse("the cores that others keep busy must be 0 to 1024");
   if (b.tick_phase.count() < 0 || b.tick_phase.count() >= 1'000'000'000 / in.hz)
     return refuse("the tick's phase must lie within one tick");
   const auto& d = in.device;

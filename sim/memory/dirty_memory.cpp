@@ -35,7 +35,8 @@ DirtyMemory::DirtyMemory(Engine& engine, const TickClock& clock, CpuSet& cpus, D
       core_dirtied_(static_cast<std::size_t>(params.cores), 0),
       core_leaks_(static_cast<std::size_t>(params.cores), 0),
       periods_(params.completions),
-      period_timer_(engine, Phase::timer, [this] { halve(); }) {
+      period_timer_(engine, Phase::timer, [this] { halve(); }),
+      wake_order_(engine.random("order of wake-ups")) {
   file_dirty_ = foreign_dirty_;
   const KernelWord thresh = thresholds().thresh;
   dirty_limit_ = params.dirty_limit ? params.dirty_limit : thresh;
@@ -290,8 +291,9 @@ Task<> DirtyMemory::balance(Thread& thread, TaskThrottle& task, DeviceWriteback&
     wb.last_throttle_sleep = now();
     {
       Blocked blocked{engine_, thread.account.throttled};
-      co_await engine_.sleep_until(ablation_.extra_tick ? clock_.timeout_ends(engine_.now(), d.pause)
-                                                        : engine_.now() + d.pause * clock_.tick());
+      SimTime until = ablation_.extra_tick ? clock_.timeout_ends(engine_.now(), d.pause) : engine_.now() + d.pause * clock_.tick();
+      if (params_.wake_jitter.count() > 0) until += Duration{static_cast<std::int64_t>(wake_order_.below(static_cast<std::uint64_t>(params_.wake_jitter.count())))};
+      co_await engine_.sleep_until(until);
     }
     task.state = d.after;
     if (params_.wake_cost.count() > 0) co_await cpus_.run(thread, CpuMode::system, params_.wake_cost);

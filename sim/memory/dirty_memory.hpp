@@ -42,6 +42,7 @@ struct DirtyMemoryParams {
   int cores = 1;
   Duration balance_cost = std::chrono::nanoseconds{1500};
   Duration wake_cost{};                     ///< CpuCosts::wake_after_sleep
+  Duration wake_jitter{};                   ///< BoxInputs::wake_jitter
 };
 
 /// A writing task's throttle state and what it went through.
@@ -135,6 +136,7 @@ class DirtyMemory {
   SimTime foreign_counted_{};
   double foreign_rest_ = 0;
   SimTime first_pause_{};
+  Random wake_order_;                           ///< for wake_jitter
   std::vector<std::pair<DeviceWriteback*, std::unique_ptr<Timer>>> delayed_updates_;
 };
 

@@ -69,6 +69,7 @@ ThrottleDecision decide_pause(const TaskDirtyState& task, const ThrottleInputs& 
       } else if (task.nr_dirtied_pause <= in.pages_dirtied) {
         out.after.nr_dirtied_pause += in.pages_dirtied;
       }
+      out.pause = std::min<std::int64_t>(out.pause, 0);  // as the kernel traces it
       return out;
     }
     if (out.pause > out.max_pause) {  // the rate dropped: forgive part of the debt

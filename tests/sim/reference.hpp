@@ -101,10 +101,11 @@ inline void give_state(BoxInputs& in, const RealRun& run) {
   in.before.foreign_completions_per_s = static_cast<double>(run.foreign_per_s);
 }
 
-inline std::vector<RealRun> quiet_runs() {
+/// The runs of one verdict, "quiet" or "disturbed".
+inline std::vector<RealRun> runs_that_were(const std::string& verdict) {
   std::map<std::pair<std::string, int>, RealRun> runs;
   for (const Row& row : read_csv("reference_walls.csv")) {
-    if (row.at("verdict") != "quiet") continue;
+    if (row.at("verdict") != verdict) continue;
     RealRun& run = runs[{row.at("run"), static_cast<int>(number(row, "repeat"))}];
     run.name = row.at("run");
     run.repeat = static_cast<int>(number(row, "repeat"));
@@ -128,6 +129,20 @@ inline std::vector<RealRun> quiet_runs() {
     out.push_back(std::move(run));
   }
   return out;
+}
+
+inline std::vector<RealRun> quiet_runs() { return runs_that_were("quiet"); }
+
+/// A neighbour that writes `mb_per_s` to another disk through the page cache, whose dirty pages are kept low by a syncfs
+/// every 100 ms, and keeps `cpus` cores busy, since long before the run: its completions are what the kernel remembers
+/// (between 3 and 6 s of them: 4.5 s), and they go on.
+inline void give_neighbour(BoxInputs& in, double mb_per_s, double cpus) {
+  const double pages_per_s = mb_per_s * 1e6 / 4096;
+  in.before.global_completions = std::max<std::int64_t>(1, static_cast<std::int64_t>(4.5 * pages_per_s));
+  in.before.next_halving = std::chrono::milliseconds{1500};
+  in.before.foreign_completions_per_s = pages_per_s;
+  in.before.foreign_dirty = Bytes{static_cast<std::int64_t>(mb_per_s * 1e6 * 0.05)};  // half of 100 ms
+  in.before.foreign_cpus = cpus;
 }
 
 /// The null model: a bucket that leaks at the device's rate; a writer fills it at CPU speed until it holds the setpoint's

@@ -218,6 +218,103 @@ TEST_CASE("reference: where the state before the run is not known, a range over 
   CHECK(width / intervals < 0.20);
 }
 
+namespace {
+
+int at_once_of(const std::string& name) {
+  if (name == "c_par2") return 2;
+  if (name == "c_par4") return 4;
+  return name == "c_par8" ? 8 : 1;
+}
+
+BoxInputs disturbed_inputs(const std::string& name) {
+  BoxInputs in = reference_inputs(name);
+  in.replay.at_once = at_once_of(name);
+  in.sample_every = Duration{0};
+  return in;
+}
+
+/// The disturbed runs by configuration, without the one that has 300 MB archives.
+std::map<std::string, std::vector<RealRun>> disturbed() {
+  std::map<std::string, std::vector<RealRun>> runs;
+  for (RealRun& run : runs_that_were("disturbed"))
+    if (run.name != "a_full") runs[run.name].push_back(std::move(run));
+  return runs;
+}
+
+}  // namespace
+
+TEST_CASE("reference: disturbed runs, with a neighbour as input", "[.disturbed]") {
+  for (const auto& [name, repeats] : disturbed()) {
+    for (const RealRun& run : repeats) {
+      fmt::print("{:8} {}  real     ", name, run.repeat);
+      for (std::size_t k = 0; k < run.untars.size(); ++k) fmt::print(" {:5.2f} ({:5.2f})", run.finish(k), run.untars[k].elapsed);
+      fmt::print("\n");
+    }
+    for (const double mb_per_s : {0.0, 5.0, 25.0, 50.0, 97.0}) {
+      BoxInputs in = disturbed_inputs(name);
+      give_neighbour(in, mb_per_s, mb_per_s / 97);
+      const BoxOutputs out = run_box(in);
+      fmt::print("{:8}    {:3.0f} MB/s ", name, mb_per_s);
+      for (const auto& u : out.untars) fmt::print(" {:5.2f} ({:5.2f})", to_seconds(u.start + u.elapsed), to_seconds(u.elapsed));
+      fmt::print("\n");
+    }
+  }
+}
+
+TEST_CASE("reference: beside a steady neighbour, every throttled untar lies within the spread of its repeats", "[sim][reference]") {
+  // a_busy: five repeats beside a program that wrote about 97 MB/s to another disk and used one core, all of it known
+  // before the run.
+  const auto repeats = disturbed().at("a_busy");
+  REQUIRE(repeats.size() == 5);
+  BoxInputs in = disturbed_inputs("a_busy");
+  give_neighbour(in, 97, 1);
+  const BoxOutputs with = run_box(in);
+  const BoxOutputs without = run_box(disturbed_inputs("a_busy"));
+  int within = 0, without_within = 0;
+  for (std::size_t k = 2; k < 8; ++k) {
+    double low = 1e9, high = 0;
+    for (const RealRun& run : repeats) low = std::min(low, run.untars[k].elapsed), high = std::max(high, run.untars[k].elapsed);
+    const auto inside = [&](const BoxOutputs& out) {
+      const double elapsed = to_seconds(out.untars[k].elapsed);
+      return elapsed > 0.98 * low && elapsed < 1.02 * high;
+    };
+    CAPTURE(k, low, high, to_seconds(with.untars[k].elapsed));
+    CHECK(inside(with));
+    within += inside(with);
+    without_within += inside(without);
+  }
+  // The check could not fail if the neighbour did not matter.
+  CHECK(without_within <= within - 3);
+}
+
+TEST_CASE("reference: irregularly disturbed runs are missed by no more than their repeats differ from each other", "[sim][reference]") {
+  // a_base, c_par*: the same program came and went. Half of its rate and of its core stand for it.
+  double error = 0, difference = 0;
+  int errors = 0, differences = 0;
+  for (const auto& [name, repeats] : disturbed()) {
+    if (name == "a_busy" || repeats.size() < 2) continue;
+    BoxInputs in = disturbed_inputs(name);
+    in.wake_jitter = in.replay.at_once > 1 ? Duration{std::chrono::microseconds{50}} : Duration{0};
+    give_neighbour(in, 97 / 2.0, 0.5);
+    const BoxOutputs out = run_box(in);
+    for (std::size_t k = 0; k < 8; ++k) {
+      double mean = 0;
+      for (const RealRun& run : repeats) mean += run.untars[k].elapsed / static_cast<double>(repeats.size());
+      if (mean < 1) continue;  // not throttled
+      error += std::abs(to_seconds(out.untars[k].elapsed) - mean) / mean;
+      ++errors;
+      for (std::size_t i = 0; i < repeats.size(); ++i)
+        for (std::size_t j = i + 1; j < repeats.size(); ++j) {
+          difference += std::abs(repeats[i].untars[k].elapsed - repeats[j].untars[k].elapsed) / mean;
+          ++differences;
+        }
+    }
+  }
+  CAPTURE(100 * error / errors, 100 * difference / differences);
+  CHECK(errors > 20);
+  CHECK(error / errors < difference / differences);
+}
+
 TEST_CASE("reference: what each mechanism carries", "[.ablation]") {
   const auto print = [](const char* what, const std::function<void(BoxInputs&)>& change) {
     const auto all = score_all(change);

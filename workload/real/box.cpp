@@ -28,6 +28,7 @@
 #include "workload/real/replay/replay.hpp"
 #include "workload/real/replay/timed_process.hpp"
 #include "workload/real/replay/user_flusher.hpp"
+#include "workload/real/state/kernel_writeback.hpp"
 #include "workload/real/state/state.hpp"
 #include "workload/real/system/process.hpp"
 #include "workload/real/system/text_file.hpp"
@@ -65,6 +66,8 @@ Totals totals_of(const Target& target) {
 }
 
 constexpr double kTick = 0.01;  // USER_HZ
+/// How long others are watched before the run. assumed: long enough for a tenth of a core, short beside a repeat.
+constexpr std::chrono::milliseconds kForeignWindow{1000};
 
 /// One repeat, from a prepared archive to a filled record. The caller takes everything back afterwards.
 class Repeat {
@@ -133,8 +136,27 @@ class Repeat {
     if (const auto left = settle(target_.device_name, quiet, std::chrono::seconds{30}); left > quiet)
       record_.notes.push_back(fmt::format("{:.1f} MB of others' dirty pages were left after 30 s of settling", static_cast<double>(left) * 4096e-6));
     if (interrupted()) return fail(ErrorKind::refused, "interrupted; the box is as it was before", EINTR);
-    record_.state_before = state_from(read_state_inputs(seen_.debugfs, target_.device_number, target_.cold));
+    if (!target_.device_number.empty()) {
+      tell("looking for the kernel's writeback state");
+      if (auto reader = KernelWritebackReader::find(target_.directory, target_.device_number)) state_reader_ = *std::move(reader);
+      else record_.notes.push_back("the kernel's completion counters before the run were not read: " + reader.error().what);
+    }
+    foreign_before_ = look_at_others(seen_.debugfs, target_.device_number, kForeignWindow);
     return {};
+  }
+
+  /// The last thing before the replay: what is read here is where the run starts from.
+  void read_state() {
+    record_.state_before = state_from(read_state_inputs(seen_.debugfs, target_.device_number, target_.cold));
+    record_.state_before.foreign_completions_pages_per_s = foreign_before_.completions_pages_per_s;
+    record_.state_before.foreign_cpus = foreign_before_.cpus;
+    if (!state_reader_) return;
+    if (const auto seen = state_reader_->read()) {
+      set_from_kernel(record_.state_before, *seen, kernel_hz().value_or(250));
+      state_measured_ = true;
+    } else {
+      record_.notes.push_back("the kernel's completion counters before the run were not read: " + seen.error().what);
+    }
   }
 
   Status measure() {
@@ -157,6 +179,7 @@ class Repeat {
       }
     }
     before_ = totals_of(target_);
+    read_state();
     if (experiment_.pipeline) return pipeline();
     ReplayInputs inputs;
     inputs.experiment = &experiment_;
@@ -257,14 +280,14 @@ class Repeat {
       for (const auto& task : delays) blkio += static_cast<double>(task.blkio_ns) * 1e-9;
       if (!delays.empty()) record_.counters[fmt::format("untar{}.taskstats_blkio_s", i + 1)] = blkio;
     }
-    if (trace_.first_ratelimit && !target_.cold) {
+    if (trace_.first_ratelimit && !target_.cold && !state_measured_) {
       // A warm device: the first update after the start is the nearest to its state before.
       record_.state_before.dirty_ratelimit_pages_per_s = trace_.first_ratelimit;
       record_.state_before.avg_write_bandwidth_pages_per_s = trace_.first_avg_write_bw;
       record_.state_before.write_bandwidth_pages_per_s = trace_.first_write_bw;
       record_.notes.push_back("the device's rate limit and bandwidth before the run are those of the first traced update");
     }
-    if (trace_.first_limit) record_.state_before.dirty_limit_pages = trace_.first_limit;
+    if (trace_.first_limit && !state_measured_) record_.state_before.dirty_limit_pages = trace_.first_limit;
   }
 
   void whole_box() {
@@ -454,6 +477,9 @@ class Repeat {
   std::optional<PipelineOutcome> pipeline_;
   double work_cpu_s_ = 0;  ///< of the pipeline's process
   Totals before_, after_;
+  OthersBefore foreign_before_;
+  std::unique_ptr<KernelWritebackReader> state_reader_;
+  bool state_measured_ = false;  ///< the kernel's own counters were read before the run
 };
 
 }  // namespace

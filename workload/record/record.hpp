@@ -123,13 +123,19 @@ struct LogResult {
 /// run that it predicts.
 struct BoxState {
   std::optional<double> completion_share;         ///< 0..1, this device's share of recent completions
-  std::optional<double> completion_phase_s;       ///< time since the last 3 s halving
+  std::optional<double> completion_phase_s;       ///< time since the last 3 s halving; none with known counters: the timer rests
+  /// The halving counters themselves, pages, as the kernel holds them (fprop_local_percpu, fprop_global).
+  std::optional<std::int64_t> device_completions_pages, global_completions_pages;
   std::optional<std::int64_t> dirty_ratelimit_pages_per_s;
   std::optional<std::int64_t> avg_write_bandwidth_pages_per_s;
   std::optional<std::int64_t> write_bandwidth_pages_per_s;
+  std::optional<std::int64_t> balanced_dirty_ratelimit_pages_per_s;
+  std::optional<double> bandwidth_stamp_age_s;    ///< since the bandwidth estimate's last update
   std::optional<std::int64_t> dirty_limit_pages;  ///< the sliding hard limit
   std::optional<std::int64_t> dirtyable_pages;
   std::optional<std::int64_t> foreign_dirty_pages;
+  /// What others did in the second before the run: pages that other devices completed, and cores that were busy.
+  std::optional<double> foreign_completions_pages_per_s, foreign_cpus;
   std::optional<std::int64_t> free_pages, file_pages;
   bool cold = false;                              ///< a device number that has never written
 };

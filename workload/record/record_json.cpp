@@ -139,12 +139,18 @@ template <class V>
 void fields(V& v, BoxState& s) {
   v("completion_share", s.completion_share);
   v("completion_phase_s", s.completion_phase_s);
+  v("device_completions_pages", s.device_completions_pages);
+  v("global_completions_pages", s.global_completions_pages);
   v("dirty_ratelimit_pages_per_s", s.dirty_ratelimit_pages_per_s);
   v("avg_write_bandwidth_pages_per_s", s.avg_write_bandwidth_pages_per_s);
   v("write_bandwidth_pages_per_s", s.write_bandwidth_pages_per_s);
+  v("balanced_dirty_ratelimit_pages_per_s", s.balanced_dirty_ratelimit_pages_per_s);
+  v("bandwidth_stamp_age_s", s.bandwidth_stamp_age_s);
   v("dirty_limit_pages", s.dirty_limit_pages);
   v("dirtyable_pages", s.dirtyable_pages);
   v("foreign_dirty_pages", s.foreign_dirty_pages);
+  v("foreign_completions_pages_per_s", s.foreign_completions_pages_per_s);
+  v("foreign_cpus", s.foreign_cpus);
   v("free_pages", s.free_pages);
   v("file_pages", s.file_pages);
   v("cold", s.cold);

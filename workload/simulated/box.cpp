@@ -130,6 +130,14 @@ class SimulatedBox : public Box {
           variants.push_back(in);
         }
     }
+    if (unknown(kUnknownOrder)) {
+      // Which of several equal writers looks first after a tick decides who sleeps longest, and nobody can know it.
+      for (std::uint64_t draw = 1; draw <= 5; ++draw) {
+        sim::BoxInputs in = base;
+        in.seed += 1'000'003 * draw;
+        variants.push_back(in);
+      }
+    }
     if (unknown("phase of the completion counters' halving")) {
       for (const int ms : {100, 800, 2200, 2900}) {
         sim::BoxInputs in = base;

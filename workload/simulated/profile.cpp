@@ -65,6 +65,11 @@ Setter quantity(std::function<T&(Profile&)> member, Read<T> (*read)(std::string_
   };
 }
 
+template <class T>
+Setter optional_quantity(std::optional<T> Profile::* member, Read<T> (*read)(std::string_view), std::string_view what) {
+  return quantity<T>([member](Profile& p) -> T& { return (p.*member).emplace(); }, read, what);
+}
+
 struct ProfileKey {
   std::string section, name;
   Setter set;
@@ -89,6 +94,9 @@ const std::vector<ProfileKey>& profile_keys() {
         {"memory", "dirty_background_ratio", whole([](Profile& p) -> int& { return p.dirty.background_ratio; }, 0, 100)},
         {"memory", "dirty_expire", quantity<Duration>([](Profile& p) -> Duration& { return p.dirty_expire; }, read_time, "a time")},
         {"memory", "dirty_writeback", quantity<Duration>([](Profile& p) -> Duration& { return p.dirty_writeback; }, read_time, "a time")},
+        {"device", "base_rate", optional_quantity<BytesPerSec>(&Profile::device_base_rate, read_rate, "a rate")},
+        {"device", "latency", optional_quantity<Duration>(&Profile::device_latency, read_time, "a time")},
+        {"device", "flush_time", optional_quantity<Duration>(&Profile::device_flush_time, read_time, "a time")},
         {"costs", "tar_user_per_page", quantity<Duration>([](Profile& p) -> Duration& { return p.tar_user_per_page; }, read_time, "a time")},
         {"costs", "tar_system_per_page", quantity<Duration>([](Profile& p) -> Duration& { return p.tar_system_per_page; }, read_time, "a time")},
     };
@@ -131,7 +139,7 @@ Result<Profile> parse_profile(const std::string& text, const std::string& where)
       profile.described[section] = table.text;
       continue;
     }
-    if (section != "box" && section != "memory" && section != "costs") return refuse(table, fmt::format("a profile has the sections [box], [memory] and [costs], not \"{}\"", section));
+    if (section != "box" && section != "memory" && section != "device" && section != "costs") return refuse(table, fmt::format("a profile has the sections [box], [memory], [device] and [costs], not \"{}\"", section));
     for (const auto& [name, entry] : table.members) {
       const auto key = std::find_if(profile_keys().begin(), profile_keys().end(), [&](const ProfileKey& k) { return k.section == section && k.name == name; });
       if (key == profile_keys().end()) {

@@ -16,6 +16,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct Profile {
   sim::CpuCosts costs;
   /// What an engine costs over that, for each 4 KiB page: GNU tar, and all others.
   Duration tar_user_per_page{0}, tar_system_per_page{0};
+  /// The device below a limit (DeviceInputs::base_rate, latency, flush_time); nothing: the simulator's own values.
+  std::optional<BytesPerSec> device_base_rate;
+  std::optional<Duration> device_latency, device_flush_time;
   Bytes ram{16 * kGiB};
   sim::DirtySettings dirty;
   Duration dirty_expire = std::chrono::seconds{30};

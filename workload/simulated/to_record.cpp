@@ -58,6 +58,12 @@ Record to_record(const Case& item, const RepeatContext& context, const Translati
   if (in.before.dirty_limit.value() > 0) s.dirty_limit_pages = in.before.dirty_limit.value() / 4096;
   if (in.memory.dirtyable.value() > 0) s.dirtyable_pages = in.memory.dirtyable.value() / 4096;
   s.foreign_dirty_pages = in.before.foreign_dirty.value() / 4096;
+  s.device_completions_pages = in.before.device_completions;
+  s.global_completions_pages = in.before.global_completions;
+  s.balanced_dirty_ratelimit_pages_per_s = in.before.balanced_dirty_ratelimit.value() / 4096;
+  s.bandwidth_stamp_age_s = seconds(in.before.bandwidth_stamp_age);
+  s.foreign_completions_pages_per_s = in.before.foreign_completions_per_s;
+  s.foreign_cpus = in.before.foreign_cpus;
   s.cold = in.before.device_completions == 0;
 
   const auto data = in.replay.catalogue->bytes().value();

@@ -17,14 +17,16 @@ std::unexpected<Error> unsupported(std::string sentence) { return fail(ErrorKind
 
 bool has(const std::vector<std::string>& list, std::string_view word) { return std::find(list.begin(), list.end(), word) != list.end(); }
 
-/// The state before the run, from [box] or from a record; what neither says is named.
-void set_state(sim::StateBefore& before, const BoxState& state, const Experiment& e, Translation& out) {
-  if (state.write_bandwidth_pages_per_s) before.write_bandwidth = before.avg_write_bandwidth = BytesPerSec{*state.write_bandwidth_pages_per_s * 4096};
-  if (state.avg_write_bandwidth_pages_per_s) before.avg_write_bandwidth = BytesPerSec{*state.avg_write_bandwidth_pages_per_s * 4096};
-  if (state.dirty_ratelimit_pages_per_s) before.dirty_ratelimit = before.balanced_dirty_ratelimit = BytesPerSec{*state.dirty_ratelimit_pages_per_s * 4096};
-  if (state.dirty_limit_pages) before.dirty_limit = Bytes{*state.dirty_limit_pages * 4096};
-  if (state.foreign_dirty_pages) before.foreign_dirty = Bytes{*state.foreign_dirty_pages * 4096};
-  if (state.dirtyable_pages) out.inputs.memory.dirtyable = Bytes{*state.dirtyable_pages * 4096};
+/// The completion counters: the kernel's own where they were read, else what a share or a cold device says of them.
+void set_completions(sim::StateBefore& before, const BoxState& state, Translation& out) {
+  // The kernel's own counters, read before the run: nothing to assume.
+  if (state.global_completions_pages && state.device_completions_pages) {
+    // The kernel's two counters are each exact only to their per-CPU batches.
+    before.global_completions = std::max(*state.global_completions_pages, *state.device_completions_pages);
+    before.device_completions = *state.device_completions_pages;
+    before.next_halving = state.completion_phase_s ? Duration{static_cast<std::int64_t>(std::clamp(3.0 - *state.completion_phase_s, 0.001, 3.1) * 1e9)} : Duration{-1};
+    return;
+  }
 
   // A new device has completed nothing.
   const std::optional<double> share = state.completion_share || !state.cold ? state.completion_share : std::optional{0.0};
@@ -49,6 +51,22 @@ void set_state(sim::StateBefore& before, const BoxState& state, const Experiment
   } else {
     out.unknown_state.emplace_back("completion share");
   }
+}
+
+/// The state before the run, from [box] or from a record; what neither says is named.
+void set_state(sim::StateBefore& before, const BoxState& state, const Experiment& e, Translation& out) {
+  if (state.write_bandwidth_pages_per_s) before.write_bandwidth = before.avg_write_bandwidth = BytesPerSec{*state.write_bandwidth_pages_per_s * 4096};
+  if (state.avg_write_bandwidth_pages_per_s) before.avg_write_bandwidth = BytesPerSec{*state.avg_write_bandwidth_pages_per_s * 4096};
+  if (state.dirty_ratelimit_pages_per_s) before.dirty_ratelimit = before.balanced_dirty_ratelimit = BytesPerSec{*state.dirty_ratelimit_pages_per_s * 4096};
+  if (state.balanced_dirty_ratelimit_pages_per_s) before.balanced_dirty_ratelimit = BytesPerSec{*state.balanced_dirty_ratelimit_pages_per_s * 4096};
+  if (state.bandwidth_stamp_age_s) before.bandwidth_stamp_age = Duration{static_cast<std::int64_t>(*state.bandwidth_stamp_age_s * 1e9)};
+  if (state.foreign_completions_pages_per_s) before.foreign_completions_per_s = *state.foreign_completions_pages_per_s;
+  if (state.foreign_cpus) before.foreign_cpus = *state.foreign_cpus;
+  if (state.dirty_limit_pages) before.dirty_limit = Bytes{*state.dirty_limit_pages * 4096};
+  if (state.foreign_dirty_pages) before.foreign_dirty = Bytes{*state.foreign_dirty_pages * 4096};
+  if (state.dirtyable_pages) out.inputs.memory.dirtyable = Bytes{*state.dirtyable_pages * 4096};
+
+  set_completions(before, state, out);
   const bool by_ratio = !e.memory.dirty_bytes || (!e.memory.dirty_background_bytes);
   if (!state.dirtyable_pages && by_ratio) out.unknown_state.emplace_back("dirtyable memory");
 }
@@ -161,9 +179,12 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
   // The state before the run: a record's, over it what [box] says.
   BoxState state = like ? like->state_before : BoxState{};
   if (!like) state.cold = e.target.cold;
-  if (e.box.completion_share) state.completion_share = e.box.completion_share;
+  if (e.box.completion_share) {
+    state.completion_share = e.box.completion_share;
+    state.device_completions_pages = state.global_completions_pages = std::nullopt;
+  }
   if (e.box.write_bandwidth) state.write_bandwidth_pages_per_s = state.avg_write_bandwidth_pages_per_s = e.box.write_bandwidth->value() / 4096;
-  if (e.box.dirty_ratelimit) state.dirty_ratelimit_pages_per_s = e.box.dirty_ratelimit->value() / 4096;
+  if (e.box.dirty_ratelimit) state.dirty_ratelimit_pages_per_s = state.balanced_dirty_ratelimit_pages_per_s = e.box.dirty_ratelimit->value() / 4096;
   if (e.box.dirtyable) state.dirtyable_pages = e.box.dirtyable->value() / 4096;
   if (e.box.foreign_dirty) state.foreign_dirty_pages = e.box.foreign_dirty->value() / 4096;
   set_state(in.before, state, e, out);
@@ -175,6 +196,9 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
   const DeviceSpecText& d = e.device;
   in.device.queue_depth = d.nr_requests;
   in.device.volatile_cache = d.volatile_cache;
+  if (p.device_base_rate && p.device_base_rate->value() > 0) in.device.base_rate = *p.device_base_rate;
+  if (p.device_latency) in.device.latency = *p.device_latency;
+  if (p.device_flush_time) in.device.flush_time = *p.device_flush_time;
   if (d.read_rate.value() > 0) in.device.read_rate = d.read_rate;
   in.device.write_iops = d.iops;
   if (d.rate.value() > 0) {
@@ -185,7 +209,7 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
     in.device.kind = sim::DeviceInputs::Kind::fixed;
     in.device.write_rate = in.device.base_rate;
     out.device_text = fmt::format("no limit: {} (assumed)", rate_text(in.device.base_rate));
-    out.notes.push_back(fmt::format("device.rate is not given: the disk itself is taken as {}", rate_text(in.device.base_rate)));
+    if (!p.device_base_rate) out.notes.push_back(fmt::format("device.rate is not given: the disk itself is taken as {}", rate_text(in.device.base_rate)));
   }
 
   sim::ReplayInputs& r = in.replay;
@@ -204,6 +228,11 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
     r.engine.write_size = e.replay.engine == "bsdtar" || e.replay.engine == "libarchive" ? Bytes{64 * kKiB} : Bytes{kMiB};
   }
   if (e.replay.engine == "uring") out.notes.push_back("engine uring is simulated as posix: the cost of rings is not modelled");
+  if (r.untars > 1 && r.at_once > 1) {
+    in.wake_jitter = kWakeJitter;
+    out.unknown_state.emplace_back(kUnknownOrder);
+  }
+  if (r.engine.writers > 1) in.wake_jitter = kWakeJitter;
   r.remove_before = has(e.replay.before, "remove");
   r.skeleton_before = has(e.replay.before, "skeleton");
   r.sync_after = has(e.replay.after, "sync");

@@ -32,6 +32,11 @@ void name_device(const Experiment& experiment, sim::DeviceInputs& device);
 inline constexpr std::int64_t kColdCompletions = 25'000;
 inline constexpr const char* kUnknownCompletions = "completions of other devices";
 
+/// With several writers at once: how late one wakes after its tick is drawn, up to this much. assumed: interrupt, idle exit
+/// and scheduler of a virtual machine; what matters is that it is not the same for all.
+inline constexpr Duration kWakeJitter = std::chrono::microseconds{50};
+inline constexpr const char* kUnknownOrder = "the order in which untars at once wake up";
+
 struct Translation {
   sim::BoxInputs inputs;
   Profile profile;

@@ -9,6 +9,7 @@
 #include "workload/real/monitors/off_cpu.hpp"
 #include "workload/real/monitors/taskstats.hpp"
 #include "workload/real/monitors/tracer.hpp"
+#include "workload/real/state/kernel_writeback.hpp"
 #include "workload/real/state/state.hpp"
 
 namespace spillway::real {
@@ -191,6 +192,36 @@ TEST_CASE("account: the parts add up to the elapsed time, whatever the sources",
     CHECK(untar.account_sources.at("throttled") == "not seen");
   }
   CHECK(untar.account.total_s() == Approx(untar.elapsed_s));
+}
+
+TEST_CASE("state: the kernel's own counters, brought to the present halving period", "[real][state]") {
+  KernelWriteback seen;
+  seen.jiffies = 1'000'000;
+  seen.global_events = 40'000;
+  seen.global_period = 12;
+  seen.device_events = 80'000;
+  seen.device_period = 10;  // two halvings behind: 20,000 of the 40,000 are the device's
+  seen.period_time = 1'000'125;
+  seen.bw_time_stamp = 999'500;
+  seen.write_bandwidth = 10'000, seen.avg_write_bandwidth = 11'000, seen.dirty_ratelimit = 12'000, seen.balanced_dirty_ratelimit = 13'000;
+  seen.dirty_limit = 122'071;
+  BoxState state;
+  set_from_kernel(state, seen, 250);
+  CHECK(state.device_completions_pages == 20'000);
+  CHECK(state.global_completions_pages == 40'000);
+  CHECK(state.completion_share == 0.5);
+  CHECK(state.completion_phase_s == 2.5);
+  CHECK(state.bandwidth_stamp_age_s == 2.0);
+  CHECK(state.balanced_dirty_ratelimit_pages_per_s == 13'000);
+  CHECK(state.dirty_limit_pages == 122'071);
+  // The period timer rests when everything has aged out.
+  seen.period_time = 0;
+  set_from_kernel(state, seen, 250);
+  CHECK_FALSE(state.completion_phase_s);
+  // A late deferrable timer: due now.
+  seen.period_time = 999'000;
+  set_from_kernel(state, seen, 250);
+  CHECK(state.completion_phase_s == 3.0);
 }
 
 TEST_CASE("state: a cold device has no share, a warm one the share that its limit shows", "[real][state]") {

@@ -46,9 +46,12 @@ Record full_record() {
   r.box = {.kind = "simulated", .name = "n", .kernel = "6.18.44", .hz = 250, .cpus = 2, .numa_nodes = 1,
            .ram_bytes = 25'000'000'000, .device = "a limit of 40 MB/s", .target = "loop",
            .profile = {{"copy", 0.65}}, .environment = {{"vm.dirty_bytes", "500000000"}}};
-  r.state_before = {.completion_share = 0.25, .completion_phase_s = 1.5, .dirty_ratelimit_pages_per_s = 25600,
+  r.state_before = {.completion_share = 0.25, .completion_phase_s = 1.5, .device_completions_pages = 11, .global_completions_pages = 44,
+                    .dirty_ratelimit_pages_per_s = 25600,
                     .avg_write_bandwidth_pages_per_s = 25601, .write_bandwidth_pages_per_s = 25602,
+                    .balanced_dirty_ratelimit_pages_per_s = 25603, .bandwidth_stamp_age_s = 7.5,
                     .dirty_limit_pages = 122070, .dirtyable_pages = 5'000'000, .foreign_dirty_pages = 17,
+                    .foreign_completions_pages_per_s = 45.5, .foreign_cpus = 0.25,
                     .free_pages = 4'000'000, .file_pages = 900'000, .cold = true};
   const Account account{.user_s = 0.125, .system_s = 5.69, .runqueue_s = 0.01, .throttled_s = 1.1, .device_s = 0.2,
                         .lock_s = 0.03, .log_s = 0.04, .unknown_s = 0.001};

@@ -46,7 +46,7 @@ TEST_CASE("profile: what is wrong is one sentence", "[workload][simulated]") {
   CHECK(sentence("name = \"x\"\n[box]\nhzz = { value = 250, mark = \"cited\", source = \"s\" }\n") == "p.toml, line 3: a profile has no \"box.hzz\"; the nearest is \"box.hz\"");
   CHECK(sentence("name = \"x\"\n[costs]\nwrite_page = { value = 650, mark = \"cited\", source = \"s\" }\n") == "p.toml, line 3: costs.write_page should be a time in quotes, found 650");
   CHECK(sentence("[box]\n") == "p.toml: a profile needs a name");
-  CHECK(sentence("name = \"x\"\n[cpu]\n") == "p.toml, line 2: a profile has the sections [box], [memory] and [costs], not \"cpu\"");
+  CHECK(sentence("name = \"x\"\n[cpu]\n") == "p.toml, line 2: a profile has the sections [box], [memory], [device] and [costs], not \"cpu\"");
   CHECK_THAT(load_profile("nowhere.toml", "/none").error().what, Catch::StartsWith("box.profile = \"nowhere.toml\" is neither a built-in profile (founding-mail, generic, page-cache-anchor, reference-vm) nor a file:"));
 }
 

@@ -1,34 +1,22 @@
 #include "workload/real/monitors/controller_probe.hpp"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
-#include <linux/bpf.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <optional>
 #include <string_view>
+
+#include "workload/real/monitors/bpf_code.hpp"
 
 namespace spillway::real {
 namespace {
 
 constexpr unsigned kRingBytes = 1 << 20;  // 6,000 decisions between two drains
 constexpr std::int16_t kRecord = sizeof(ControllerState);
-
-/// Byte offset of a member, from the kernel's type information.
-std::optional<int> offset_of(const btf* types, const char* structure, std::string_view member) {
-  const int id = btf__find_by_name_kind(types, structure, BTF_KIND_STRUCT);
-  if (id < 0) return std::nullopt;
-  const btf_type* type = btf__type_by_id(types, static_cast<unsigned>(id));
-  const btf_member* members = btf_members(type);
-  for (unsigned i = 0; i < btf_vlen(type); ++i)
-    if (member == btf__name_by_offset(types, members[i].name_off)) return static_cast<int>(btf_member_bit_offset(type, i) / 8);
-  return std::nullopt;
-}
 
 /// Whether the tracepoint's second argument is a dirty_throttle_control (older kernels pass single numbers).
 bool passes_control(const btf* types) {
@@ -40,35 +28,6 @@ bool passes_control(const btf* types) {
   if (!btf_is_ptr(argument)) return false;
   return std::string_view{btf__name_by_offset(types, btf__type_by_id(types, argument->type)->name_off)} == "dirty_throttle_control";
 }
-
-/// Instructions one after another; registers as in the BPF calling convention.
-class Code {
- public:
-  void add(int code, int dst, int src, int off, int imm) {
-    bpf_insn one{};
-    one.code = static_cast<__u8>(code);
-    one.dst_reg = static_cast<__u8>(dst & 0xf);
-    one.src_reg = static_cast<__u8>(src & 0xf);
-    one.off = static_cast<__s16>(off);
-    one.imm = imm;
-    code_.push_back(one);
-  }
-  void move(int dst, int src) { add(BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0); }
-  void set(int dst, int value) { add(BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, value); }
-  void plus(int dst, int value) { add(BPF_ALU64 | BPF_ADD | BPF_K, dst, 0, 0, value); }
-  void load(int dst, int src, int off) { add(BPF_LDX | BPF_MEM | BPF_DW, dst, src, off, 0); }
-  void store(int off, int src) { add(BPF_STX | BPF_MEM | BPF_DW, 10, src, off, 0); }
-  void call(int helper) { add(BPF_JMP | BPF_CALL, 0, 0, 0, helper); }
-  void map(int dst, int fd) {
-    add(BPF_LD | BPF_IMM | BPF_DW, dst, BPF_PSEUDO_MAP_FD, 0, fd);
-    add(0, 0, 0, 0, 0);
-  }
-  void exit() { add(BPF_JMP | BPF_EXIT, 0, 0, 0, 0); }
-  [[nodiscard]] const std::vector<bpf_insn>& instructions() const { return code_; }
-
- private:
-  std::vector<bpf_insn> code_;
-};
 
 int on_record(void* context, void* data, size_t size) {
   if (size >= sizeof(ControllerState)) {
@@ -106,7 +65,7 @@ Result<std::unique_ptr<ControllerProbe>> ControllerProbe::start() {
   bool known = passes_control(types);
   probe->map_ = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "spillway_ring", 0, 0, kRingBytes, nullptr);
   const int map_error = errno;
-  Code code;
+  BpfCode code;
   code.move(6, 1);
   code.call(BPF_FUNC_ktime_get_ns);
   code.store(-kRecord, 0);
@@ -115,7 +74,7 @@ Result<std::unique_ptr<ControllerProbe>> ControllerProbe::start() {
   code.load(7, 6, 0);
   code.load(8, 6, 8);
   for (const auto& [base, member, slot] : wanted) {
-    const auto offset = offset_of(types, base == 7 ? "bdi_writeback" : "dirty_throttle_control", member);
+    const auto offset = member_offset(types, base == 7 ? "bdi_writeback" : "dirty_throttle_control", member);
     known = known && offset.has_value();
     code.move(1, 10);
     code.plus(1, -kRecord + static_cast<int>(slot));

@@ -88,6 +88,31 @@ BoxState state_from(const StateInputs& inputs) {
   return state;
 }
 
+OthersBefore look_at_others(const std::string& debugfs, const std::string& device_number, std::chrono::milliseconds window) {
+  struct Seen {
+    std::int64_t written = 0, own = 0;
+    CpuView cpu;
+  };
+  const auto look = [&] {
+    Seen seen;
+    seen.written = table_number(read_text("/proc/vmstat").value_or(""), "nr_written").value_or(0);
+    if (!debugfs.empty() && !device_number.empty())
+      if (const auto bdi = parse_bdi_stats(read_text(fmt::format("{}/bdi/{}/stats", debugfs, device_number)).value_or(""))) seen.own = bdi->written_pages;
+    seen.cpu = parse_cpu(read_text("/proc/stat").value_or("")).value_or(CpuView{});
+    return seen;
+  };
+  const Seen before = look();
+  const auto began = std::chrono::steady_clock::now();
+  std::this_thread::sleep_for(window);
+  const Seen after = look();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  OthersBefore others;
+  others.completions_pages_per_s = std::max(0.0, static_cast<double>((after.written - before.written) - (after.own - before.own)) / seconds);
+  const auto total = after.cpu.total() - before.cpu.total();
+  if (total > 0) others.cpus = static_cast<double>(after.cpu.busy() - before.cpu.busy()) / 100.0 / seconds;
+  return others;
+}
+
 Foreign foreign_dirty(const std::vector<TimelineRow>& rows, double from_s, double to_s) {
   Foreign foreign;
   int count = 0;

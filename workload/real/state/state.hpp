@@ -1,6 +1,7 @@
 #pragma once
 /// The box before a repeat: brought to a defined state, and recorded. And afterwards: was it disturbed?
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,14 @@ struct StateInputs {
 /// What can be known before the run starts. Pure.
 BoxState state_from(const StateInputs& inputs);
 StateInputs read_state_inputs(const std::string& debugfs, const std::string& device_number, bool cold);
+
+/// What others do while nothing of ours runs: the only thing of a disturbance that can be known before the run.
+struct OthersBefore {
+  double completions_pages_per_s = 0;  ///< written back by other devices
+  double cpus = 0;                     ///< cores busy
+};
+/// Watches for `window`. Sources: nr_written of /proc/vmstat less the device's own, /proc/stat.
+OthersBefore look_at_others(const std::string& debugfs, const std::string& device_number, std::chrono::milliseconds window);
 
 /// How much of a run was somebody else's.
 struct Foreign {
