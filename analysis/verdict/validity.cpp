@@ -118,8 +118,9 @@ std::span<const ValidityRule> validity_rules() { return kRules; }
 std::vector<Topic> topics_of(const Expectation& expectation, const std::vector<std::pair<std::string, std::string>>& compared) {
   std::vector<Topic> topics;
   add_of_metric(topics, expectation.metric);
-  // How many extents a file has is decided by the file system alone, wherever they lie.
-  const bool extents = expectation.metric.starts_with("files.");
+  // How many extents a file has is decided by the file system alone, wherever they lie, and how many I/Os become of them by
+  // what lies side by side: neither needs a device with seeks.
+  const bool extents = expectation.metric.starts_with("files.") || expectation.metric == "device.ios";
   for (const auto& [key, value] : compared) add_of_key(topics, key, value);
   if (extents) std::erase(topics, Topic::layout);
   return topics;

@@ -120,8 +120,10 @@ TEST_CASE("validity: layout needs a device with seeks, in a simulated box too; t
   record.experiment["device"]["model"] = "raid6";
   CHECK_FALSE(why_not_valid(topics_of(e, compared), record));
   record.experiment["device"]["model"] = "limit";
-  e.metric = "files.extents_mean";
-  CHECK_FALSE(why_not_valid(topics_of(e, compared), record));
+  for (const char* counted : {"files.extents_mean", "device.ios"}) {
+    e.metric = counted;
+    CHECK_FALSE(why_not_valid(topics_of(e, compared), record));
+  }
 }
 
 TEST_CASE("mechanism: parts that moved are named, largest first, and counts that moved with them", "[analysis][verdict]") {
