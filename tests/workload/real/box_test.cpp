@@ -286,7 +286,8 @@ TEST_CASE("box: every knob is set, shows in the record, and is as before afterwa
     CHECK(record->box.environment.at("vm").at("dirty_bytes") == "0");
     std::string info;
     for (const auto& line : record->box.environment.at("xfs_info")) info += line.get<std::string>() + "\n";
-    CHECK(info.contains("external"));
+    const bool outside = info.contains("=external") || info.contains("=/dev/");  // by the version of xfs_info
+    CHECK(outside);
     CHECK(info.contains("reflink=0"));
   }
   // What the kernel does not take is an error that names the setting, and nothing of it stays.

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -97,7 +98,9 @@ Result<Target> make_loop_target(Session& session, const Experiment& experiment, 
   }
   std::string log_device;
   if (experiment.filesystem.external_log) {
-    SPILLWAY_TRY(make_image(session.journal(), image + "-log", Bytes{2 * kGiB}));
+    // Without a size mkfs takes the whole device, and an XFS log is at most 2 GiB less 10 MiB.
+    const std::int64_t log_size = std::max<std::int64_t>(kGiB, experiment.filesystem.log_size.value_or(Bytes{0}).value());
+    SPILLWAY_TRY(make_image(session.journal(), image + "-log", Bytes{log_size}));
     SPILLWAY_ASSIGN(const LoopDevice log, make_loop(session.journal(), image + "-log", target.notes));
     log_device = log.path();
     target.notes.push_back("the external log is on an unlimited loop device of its own");
