@@ -14,6 +14,7 @@
 #include "sim/device/device_spec.hpp"
 #include "sim/cpu/costs.hpp"
 #include "sim/cpu/cpu_set.hpp"
+#include "sim/job/job.hpp"
 #include "sim/kernel_version.hpp"
 #include "sim/memory/ablation.hpp"
 #include "sim/memory/thresholds.hpp"
@@ -65,6 +66,10 @@ struct ReplayInputs {
   bool remove_before = false;    ///< old trees of the same catalogue removed, one remover per untar, at once
   bool skeleton_before = false;  ///< directories and empty files made first; the untars then open and fill them
   bool sync_after = true;        ///< syncfs of the file system, timed
+  /// The archive is not in the cache at the start: the untars read it, from a disk of its own at `archive_rate`, as far as
+  /// the cache does not have it by then. Otherwise it is cached and stays so.
+  bool archive_cold = false;
+  BytesPerSec archive_rate{500 * kMB};
 };
 
 struct MemoryInputs {
@@ -154,6 +159,8 @@ struct DeviceInputs {
   std::string name = "dm-0";
   int major = 254, minor = 0;
   bool loop = false;
+  /// read_ahead_kb. cited: 128 KiB, the block layer's default.
+  Bytes read_ahead{128 * kKiB};
   /// Kind::model: the device. It must hold the file system.
   std::optional<device::DeviceSpec> model;
 };
@@ -174,6 +181,8 @@ struct BoxInputs {
   /// take every decision at the same nanosecond, which no machine does: who looks first after a tick sees fewer dirty pages
   /// and sleeps less, and that decides the split among them. 0 (one writer): no draw.
   Duration wake_jitter{0};
+  /// Run beside the untars.
+  std::vector<JobInputs> jobs;
   /// 0: no timeline.
   Duration sample_every = std::chrono::milliseconds{100};
   /// Keep every balance_dirty_pages decision (BoxOutputs::throttle_trace).

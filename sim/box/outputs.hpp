@@ -8,6 +8,7 @@
 
 #include "sim/device/counters.hpp"
 #include "sim/cpu/account.hpp"
+#include "sim/job/job.hpp"
 #include "sim/units.hpp"
 
 namespace spillway::sim {
@@ -103,6 +104,9 @@ struct FilesystemOutputs {
 struct BoxOutputs {
   std::vector<UntarOutputs> untars;
   std::vector<PhaseOutputs> phases;
+  std::vector<JobOutputs> jobs;
+  CacheOutputs cache;
+  Bytes archive_from_device{0}, archive_from_cache{0};  ///< cold archives only
   std::vector<TimelineRow> timeline;
   std::vector<ThrottleTraceRow> throttle_trace;
   std::vector<RateLimitTraceRow> ratelimit_trace;

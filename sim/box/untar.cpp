@@ -1,6 +1,9 @@
 #include "sim/box/untar.hpp"
 
 #include <algorithm>
+#include <optional>
+
+#include "sim/cache/archive.hpp"
 
 namespace spillway::sim {
 
@@ -23,11 +26,12 @@ struct PageCosts {
 };
 
 /// Reading the archive from the cache and writing the file, for each page.
+/// A cold archive charges its reads where they happen.
 PageCosts page_costs(const BoxInputs& in) {
-  const double calls_per_page = 4096.0 / static_cast<double>(in.replay.engine.write_size.value());
-  const Duration calls{static_cast<std::int64_t>(2.0 * static_cast<double>(in.costs.io_call.count()) * calls_per_page)};
-  return {in.replay.engine.user_per_page,
-          in.costs.read_page + in.costs.write_page + calls + in.replay.engine.system_per_page};
+  const double calls_per_page = (in.replay.archive_cold ? 1.0 : 2.0) * 4096.0 / static_cast<double>(in.replay.engine.write_size.value());
+  const Duration calls{static_cast<std::int64_t>(static_cast<double>(in.costs.io_call.count()) * calls_per_page)};
+  const Duration read = in.replay.archive_cold ? Duration{0} : in.costs.read_page;
+  return {in.replay.engine.user_per_page, read + in.costs.write_page + calls + in.replay.engine.system_per_page};
 }
 
 Task<> write_buffered(Parts p, Thread& thread, TaskThrottle& throttle, Inode& inode, Bytes size, Pending& pending) {
@@ -50,6 +54,7 @@ Task<> write_buffered(Parts p, Thread& thread, TaskThrottle& throttle, Inode& in
     inode.size_pages = std::max(inode.size_pages, at);
     p.memory.dirtied(throttle.state, p.wb, thread.core(), piece);
     p.flusher.inode_dirtied(inode);
+    if (p.cache) co_await p.cache->wrote(thread, inode, at - piece, at);
   }
 }
 
@@ -69,6 +74,8 @@ Task<> ensure_directory(Parts p, Thread& thread, Tree& tree, std::int32_t direct
 Task<> write_files(Parts p, Thread& thread, TaskThrottle& throttle, Tree& tree, Work& work) {
   const FileCatalogue& catalogue = *p.in.replay.catalogue;
   Pending pending;
+  std::optional<ReadStream> archive;
+  if (p.archive) archive.emplace(p.archive->inode, p.archive->cached, p.archive->reader.params());
   while (work.next < catalogue.files.size()) {
     const std::size_t index = work.next++;
     const FileCatalogue::File& file = catalogue.files[index];
@@ -81,6 +88,11 @@ Task<> write_files(Parts p, Thread& thread, TaskThrottle& throttle, Tree& tree, 
     pending.user += p.in.costs.user_per_file;
     Inode*& inode = tree.files[index];
     if (!inode) inode = co_await p.files.create(thread, tree.directories[static_cast<std::size_t>(file.directory)]);
+    if (archive) {
+      co_await spend(p, thread, pending);
+      co_await p.archive->reader.read(thread, *archive, p.archive->first_page_of(index), p.archive->end_page[index],
+                                      p.in.replay.engine.write_size, nullptr);
+    }
     if (p.in.replay.engine.direct) {
       co_await spend(p, thread, pending);
       co_await p.files.write_direct(thread, *inode, to_pages_ceil(file.size).value());
@@ -91,6 +103,10 @@ Task<> write_files(Parts p, Thread& thread, TaskThrottle& throttle, Tree& tree, 
     }
   }
   co_await spend(p, thread, pending);
+  if (archive) {
+    p.archive->from_cache += archive->from_cache;
+    p.archive->from_device += archive->from_device;
+  }
 }
 
 Task<> writer_thread(Parts p, Thread& thread, TaskThrottle& throttle, Tree& tree, Work& work, WaitQueue& done) {
@@ -165,6 +181,7 @@ Task<> remove_tree(Parts p, Tree& tree, TimeAccount& account) {
   Thread& thread = p.cpus.new_thread("rm");
   co_await p.cpus.run(thread, CpuMode::system, p.in.costs.process);
   for (Inode*& inode : tree.files) {
+    if (inode && p.cache) p.cache->drop(*inode);
     if (inode) co_await p.files.unlink(thread, *inode);
     inode = nullptr;
   }

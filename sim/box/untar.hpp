@@ -12,6 +12,9 @@
 
 namespace spillway::sim {
 
+class PageCache;
+struct ArchiveOnDisk;
+
 /// The parts of the box that programs use.
 struct Parts {
   const BoxInputs& in;
@@ -21,6 +24,8 @@ struct Parts {
   DeviceWriteback& wb;
   FileSystem& files;
   Flusher& flusher;
+  PageCache* cache = nullptr;          ///< set where the run needs to know what is cached
+  ArchiveOnDisk* archive = nullptr;    ///< set where the archive is not in the cache at the start
 };
 
 /// One unpacked (or half unpacked) tree: file system objects by catalogue index; empty where not made yet.

@@ -3,6 +3,7 @@
 #include "sim/box/inputs.hpp"
 #include "sim/xfs/geometry.hpp"
 #include "sim/xfs/log_sizes.hpp"
+#include "sim/job/validate_jobs.hpp"
 
 namespace spillway::sim {
 
@@ -61,6 +62,7 @@ Status validate(const BoxInputs& in) {
       if (f.size.value() < 0 || f.directory < 0 || f.directory >= r.catalogue->directories)
         return refuse("a file of the catalogue has a negative size or no directory");
   }
+  SPILLWAY_TRY(validate_jobs(in));
   if (in.filesystem.log_size.value() < kMiB) return refuse("the log must have at least 1 MiB");
   const auto& f = in.filesystem;
   if (f.filled < 0 || f.filled >= 1) return refuse("the filled share of a file system lies between 0 and 1");

@@ -37,6 +37,18 @@ struct CpuCosts {
   /// far above a bare context switch.
   Duration wake_after_sleep = microseconds{10};
 
+  /// Returning one anonymous page to the system when the process ends. assumed.
+  Duration free_page = nanoseconds{40};
+  /// Bringing one page into the cache for a read from a device: allocation, look-up tables, I/O. assumed.
+  Duration read_ahead_page = nanoseconds{300};
+  /// kswapd, for each page that it frees. assumed.
+  Duration reclaim_page = nanoseconds{200};
+  /// On a box with several NUMA nodes, over the costs above and for each page: the copy's source is on another node, its
+  /// destination is, a freshly faulted page is. assumed: about what remote memory costs at one and a half times the latency.
+  Duration remote_source = nanoseconds{250};
+  Duration remote_destination = nanoseconds{500};
+  Duration remote_fault = nanoseconds{250};
+
   // -- scheduler ---------------------------------------------------------------------------------------------------
   Duration context_switch = microseconds{3};    ///< cited: 2 to 5 us.
 

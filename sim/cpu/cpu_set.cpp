@@ -52,9 +52,37 @@ void CpuSet::request(Thread& thread, Duration user, Duration duration, bool copy
   thread.woken_ = true;
   thread.slice_used_ = Duration{0};
   if (!own.holder) return start(own, thread);
+  if (params_.numa_nodes > 1)
+    for (Core& core : cores_)
+      if (!core.holder && node_of(core.index) == node_of(own.index)) return start(core, thread);
   for (Core& core : cores_)
     if (!core.holder) return start(core, thread);
   queue_.push_back(&thread);
+}
+
+namespace {
+
+/// About the scheduler's memory of load (half-life 32 ms). cited: kernel/sched/pelt.c, LOAD_AVG_PERIOD.
+constexpr Duration kLoadWindow = std::chrono::milliseconds{32};
+
+}  // namespace
+
+int CpuSet::core_for_new_process(int parent_core) const {
+  std::vector<Duration> load(static_cast<std::size_t>(params_.numa_nodes));
+  for (const Thread& t : threads_) {
+    if (t.exited_) continue;
+    const Duration age = engine_.now() - t.window_;
+    Duration recent{0};
+    if (age < kLoadWindow) recent = t.in_window_ + t.in_last_window_;
+    else if (age < 2 * kLoadWindow) recent = t.in_window_;
+    load[static_cast<std::size_t>(node_of(t.core_))] += recent;
+  }
+  int best = node_of(parent_core);
+  for (int n = 0; n < params_.numa_nodes; ++n)
+    if (load[static_cast<std::size_t>(n)] < load[static_cast<std::size_t>(best)]) best = n;
+  for (const Core& core : cores_)
+    if (!core.holder && node_of(core.index) == best) return core.index;
+  return best;
 }
 
 bool CpuSet::must_yield(const Core& core) const {
@@ -95,6 +123,14 @@ void CpuSet::segment_done(void* argument, std::uint64_t) {
   self.busy_ += core.segment;
   thread.slice_used_ += core.segment;
   thread.wanted_ -= work;
+  if (self.params_.numa_nodes > 1) {
+    if (const SimTime now = self.engine_.now(); now - thread.window_ >= kLoadWindow) {
+      thread.in_last_window_ = now - thread.window_ < 2 * kLoadWindow ? thread.in_window_ : Duration{0};
+      thread.in_window_ = Duration{0};
+      thread.window_ = now;
+    }
+    thread.in_window_ += core.segment;
+  }
 
   if (thread.wanted_.count() > 0) {
     if (!self.must_yield(core)) return self.begin_segment(core);

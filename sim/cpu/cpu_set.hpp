@@ -2,7 +2,7 @@
 /// The cores, the run queue in front of them, and the threads that use them.
 ///
 /// A thread asks for CPU time with `co_await cpus.run(thread, mode, duration)`. It gets an idle core (its last one if it
-/// can), else waits its turn; the wait is charged to `runqueue`. A running thread keeps its core over consecutive
+/// can, else one of its NUMA node, else any), else waits its turn; the wait is charged to `runqueue`. A running thread keeps its core over consecutive
 /// requests until its time slice is used up and somebody waits, and gives it back by waiting for anything else. A thread
 /// that just woke up preempts, at the end of the running request, one that has used more than `wakeup_granularity` of its
 /// slice. Model code asks for about a millisecond at a time at most, so preemption is no coarser than that.
@@ -65,6 +65,10 @@ class Thread {
   Duration user_first_{};   ///< of wanted_, how much is user time; it comes first
   bool copying_ = false;
   bool woken_ = false;  ///< it waits for a core after having slept
+  bool exited_ = false;
+  // CPU time in this window of 32 ms and in the last one.
+  SimTime window_{};
+  Duration in_window_{}, in_last_window_{};
   SimTime queued_at_{};
   Duration slice_used_{};
 };
@@ -74,6 +78,11 @@ class CpuSet {
   CpuSet(Engine& engine, CpuParams params);
 
   Thread& new_thread(std::string name, int core = 0);
+  /// A core for a new process that a parent on `parent_core` starts: on the NUMA node whose live threads used least CPU
+  /// time lately, the parent's own node if they are equal (find_idlest_group()); there an idle one.
+  [[nodiscard]] int core_for_new_process(int parent_core) const;
+  /// The thread's program ended; it counts no longer.
+  static void exited(Thread& thread) { thread.exited_ = true; }
 
   struct RunAwaiter {
     CpuSet& cpus;

@@ -84,6 +84,10 @@ class DirtyMemory {
   void cancelled(DeviceWriteback& wb, std::int64_t pages);
   /// Anonymous memory came or went: `pages` more (negative: fewer) are not dirtyable any more.
   void take_dirtyable(std::int64_t pages) { dirtyable_ -= pages; }
+  /// The same for a program's anonymous pages, which before 3.14 stayed dirtyable.
+  void took_anonymous(std::int64_t pages) {
+    if (!params_.kernel.anonymous_is_dirtyable) take_dirtyable(pages);
+  }
   /// Dirty pages of other devices as of now.
   void set_foreign_dirty(std::int64_t pages);
 

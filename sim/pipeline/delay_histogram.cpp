@@ -19,10 +19,11 @@ std::int64_t DelayHistogram::upper_bound(std::size_t bucket) {
   return ((kSteps + step + 1) << (octave - 3)) - 1;
 }
 
-void DelayHistogram::add(Duration delay) {
-  ++buckets_[bucket_of(delay.count())];
-  ++count_;
-  sum_ += delay;
+void DelayHistogram::add(Duration delay, std::int64_t times) {
+  if (times <= 0) return;
+  buckets_[bucket_of(delay.count())] += times;
+  count_ += times;
+  sum_ += delay * times;
   max_ = std::max(max_, delay);
 }
 

@@ -12,7 +12,9 @@ namespace spillway::sim::pipeline {
 
 class DelayHistogram {
  public:
-  void add(Duration delay);
+  void add(Duration delay) { add(delay, 1); }
+  /// So many samples of the same length.
+  void add(Duration delay, std::int64_t times);
   [[nodiscard]] std::int64_t count() const { return count_; }
   [[nodiscard]] Duration sum() const { return sum_; }
   [[nodiscard]] Duration max() const { return max_; }

@@ -69,6 +69,7 @@ struct JobSpec {
   Bytes anonymous{0};                      ///< anonymous memory filled while it runs
   std::string file;                        ///< name of the file read or written, so that jobs can share files
   std::string after;                       ///< start when that job has ended
+  std::string continues;                   ///< go on in that job's processes, with their memory, as soon as each has ended
   Duration start{0};                       ///< start offset
   int rwmixread = 50;
 };

@@ -94,12 +94,15 @@ class Checker {
   }
 
   Status jobs() {
-    std::map<std::string, std::string> after;
+    std::map<std::string, std::string> after;  // whom it waits for
+    std::map<std::string, int> instances;
     for (std::size_t i = 0; i < e_.jobs.size(); ++i) {
       const JobSpec& j = e_.jobs[i];
       const std::string path = fmt::format("job[{}]", i + 1);
       if (j.name.empty()) return refuse(path, fmt::format("{} has no name", path));
-      if (!after.emplace(j.name, j.after).second) return refuse(path + ".name", fmt::format("two jobs have the name \"{}\"", j.name));
+      if (!j.after.empty() && !j.continues.empty()) return refuse(path + ".continues", fmt::format("job \"{}\" has both after and continues; continues starts it when that job has ended", j.name));
+      instances[j.name] = j.numjobs;
+      if (!after.emplace(j.name, j.continues.empty() ? j.after : j.continues).second) return refuse(path + ".name", fmt::format("two jobs have the name \"{}\"", j.name));
       const bool moves_data = j.rw == "read" || j.rw == "write" || j.rw == "randread" || j.rw == "randwrite" || j.rw == "randrw";
       if (moves_data && j.size.value() == 0 && j.filesize.value() == 0 && j.runtime.count() == 0) {
         return refuse(path, fmt::format("job \"{}\" has neither size nor runtime, so it would not end", j.name));
@@ -118,9 +121,13 @@ class Checker {
       const JobSpec& j = e_.jobs[i];
       const std::string path = fmt::format("job[{}].after", i + 1);
       if (!j.after.empty() && !after.contains(j.after)) return refuse(path, fmt::format("job \"{}\" starts after \"{}\", but there is no such job", j.name, j.after));
+      if (!j.continues.empty() && !after.contains(j.continues)) return refuse(fmt::format("job[{}].continues", i + 1), fmt::format("job \"{}\" continues \"{}\", but there is no such job", j.name, j.continues));
+      if (!j.continues.empty() && instances[j.continues] != j.numjobs) {
+        return refuse(fmt::format("job[{}].continues", i + 1), fmt::format("job \"{}\" has numjobs = {} and continues \"{}\" with {}; each instance goes on in one process, so they must be equal", j.name, j.numjobs, j.continues, instances[j.continues]));
+      }
       std::string at = j.name;
       for (std::size_t steps = 0; !at.empty(); ++steps, at = after[at]) {
-        if (steps > e_.jobs.size()) return refuse(path, fmt::format("job \"{}\" waits for itself: its `after` goes round in a circle", j.name));
+        if (steps > e_.jobs.size()) return refuse(path, fmt::format("job \"{}\" waits for itself: its `after` or `continues` goes round in a circle", j.name));
       }
     }
     return {};

@@ -115,6 +115,7 @@ const Section<JobSpec>& job_section() {
       key("anonymous", &J::anonymous, "anonymous memory filled while it runs", from(0)),
       key("file", &J::file, "name of the file, so that jobs can share one; empty: its own"),
       key("after", &J::after, "name of the job whose end starts it"),
+      key("continues", &J::continues, "name of the job whose processes go on with this one, their memory kept", {}, Boxes::simulated),
       key("start", &J::start, "start offset", from(0)),
       key("rwmixread", &J::rwmixread, "randrw: reads in percent", between(0, 100)),
   };

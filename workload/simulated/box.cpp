@@ -34,6 +34,10 @@ class SimulatedBox : public Box {
       return std::vector<std::string>{fmt::format("Simulates a pipeline of {} sources and {} stages; nothing on this machine is changed.", p->sources, p->stages.size())};
     SPILLWAY_ASSIGN(const auto catalogue, catalogue_for(item.experiment));
     SPILLWAY_ASSIGN(const Translation t, translate(item, catalogue, options_.like, item.experiment.seed));
+    if (t.inputs.replay.untars == 0)
+      return std::vector<std::string>{
+          fmt::format("Simulates {} jobs on {}, kernel {}; nothing on this machine is changed.", t.inputs.jobs.size(), t.device_text, t.profile.kernel),
+          fmt::format("The box is the profile \"{}\": {}.", t.profile.name, t.profile.meaning)};
     return std::vector<std::string>{
         fmt::format("Simulates {} untars of {} files, {}, on {}, kernel {}; nothing on this machine is changed.", t.inputs.replay.untars, catalogue->files.size(),
                     size_text(catalogue->bytes()), t.device_text, t.profile.kernel),
@@ -45,7 +49,7 @@ class SimulatedBox : public Box {
     SPILLWAY_ASSIGN(const auto catalogue, catalogue_for(item.experiment));
     SPILLWAY_ASSIGN(Translation translation, translate(item, catalogue, options_.like, context.seed));
     if (context.repeat > 1 && options_.range_over_unknown_state) draw_unknown_state(translation, context.seed);
-    if (context.live) context.live({fmt::format("simulating {} untars", translation.inputs.replay.untars)});
+    if (context.live) context.live({fmt::format("simulating {} untars and {} jobs", translation.inputs.replay.untars, translation.inputs.jobs.size())});
     SPILLWAY_ASSIGN(const sim::BoxOutputs outputs, sim::simulate(translation.inputs));
     Record record = to_record(item, context, translation, outputs);
     if (options_.range_over_unknown_state && !translation.unknown_state.empty()) SPILLWAY_TRY(add_range(translation, record));
@@ -62,6 +66,7 @@ class SimulatedBox : public Box {
  private:
   /// The catalogue of the last archive is kept: sweeps mostly vary something else.
   Result<std::shared_ptr<const sim::FileCatalogue>> catalogue_for(const Experiment& e) {
+    if (!e.has_replay) return std::make_shared<const sim::FileCatalogue>();
     const std::string key = e.folder + "|" + nlohmann::ordered_json(e.archive.path).dump() +
                             fmt::format("|{}|{}|{}|{}|{}|{}|{}|{}|{}", e.archive.decompress, e.archive.seed, e.archive.files, e.archive.bytes.value(), e.archive.sizes, e.archive.sigma,
                                         e.archive.min.value(), e.archive.max.value(), e.archive.files_per_directory) + histogram_text(e.archive);
@@ -154,6 +159,8 @@ class SimulatedBox : public Box {
       }
     }
     std::map<int, std::pair<double, double>> range;
+    std::map<std::string, std::pair<double, double>> jobs;
+    for (const JobResult& j : record.jobs) jobs[j.name] = {j.elapsed_s, j.elapsed_s};
     for (const UntarResult& u : record.untars) range[u.number] = {u.elapsed_s, u.elapsed_s};
     std::pair<double, double> durable{record.durable_s, record.durable_s};
     const auto widen = [](std::pair<double, double>& r, double x) { r = {std::min(r.first, x), std::max(r.second, x)}; };
@@ -162,6 +169,7 @@ class SimulatedBox : public Box {
       in.trace_throttling = false;
       SPILLWAY_ASSIGN(const sim::BoxOutputs outputs, sim::simulate(in));
       for (const auto& u : outputs.untars) widen(range[u.index], to_seconds(u.elapsed));
+      for (const auto& j : outputs.jobs) widen(jobs[j.name], job_elapsed_s(j));
       if (!outputs.untars.empty()) widen(durable, to_seconds(outputs.durable - outputs.untars.front().start));
     }
     std::string text = fmt::format("the state before the run is not known ({}): over {} other states", fmt::join(translation.unknown_state, ", "), variants.size());
@@ -173,9 +181,16 @@ class SimulatedBox : public Box {
       text += fmt::format("{} untar {} takes {:.2f} to {:.2f} s", moved ? "," : "", number, r.first, r.second);
       moved = true;
     }
+    for (const auto& [name, r] : jobs) {
+      record.counters[fmt::format("range.job_{}.elapsed_s.low", name)] = r.first;
+      record.counters[fmt::format("range.job_{}.elapsed_s.high", name)] = r.second;
+      if (r.second <= 1.05 * r.first) continue;
+      text += fmt::format("{} job {} takes {:.2f} to {:.2f} s", moved ? "," : "", name, r.first, r.second);
+      moved = true;
+    }
     record.counters["range.durable_s.low"] = durable.first;
     record.counters["range.durable_s.high"] = durable.second;
-    if (!moved) text += " no untar moves by more than 5 %";
+    if (!moved) text += " no untar or job moves by more than 5 %";
     record.notes.push_back(text);
     return {};
   }

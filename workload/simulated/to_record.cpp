@@ -1,5 +1,7 @@
 #include "workload/simulated/to_record.hpp"
 
+#include "sim/box/untar.hpp"
+
 #include <algorithm>
 #include <fmt/core.h>
 
@@ -17,7 +19,9 @@ Account to_account(const sim::TimeAccount& t) {
 Duration first_start(const sim::BoxOutputs& outputs) {
   Duration first = Duration::max();
   for (const auto& untar : outputs.untars) first = std::min(first, untar.start);
-  return outputs.untars.empty() ? Duration{0} : first;
+  for (const auto& job : outputs.jobs)
+    for (const auto& instance : job.instances) first = std::min(first, instance.start);
+  return first == Duration::max() ? Duration{0} : first;
 }
 
 /// A worker's work queue, and the name that `ps` shows for it on that kernel (sim/xfs/worker_names.hpp).
@@ -31,7 +35,40 @@ KworkerResult to_kworker(const sim::WorkerOutputs& worker, double until_durable)
   return out;
 }
 
+/// All instances together, as fio's group_reporting does: bytes, operations and times added up, elapsed from the first
+/// start to the last end.
+JobResult to_job_result(const sim::JobOutputs& job, Duration zero) {
+  JobResult out;
+  out.name = job.name;
+  Duration first = Duration::max(), last{0};
+  sim::TimeAccount all;
+  for (const sim::JobInstance& i : job.instances) {
+    first = std::min(first, i.start);
+    last = std::max(last, i.start + i.elapsed);
+    sim::add(all, i.account);
+    out.read_bytes += i.read().value();
+    out.write_bytes += i.written.value();
+    out.operations += i.reads + i.writes + i.others;
+  }
+  out.account = to_account(all);
+  out.user_s = out.account.user_s;
+  out.system_s = out.account.system_s;
+  out.start_s = seconds(first - zero);
+  out.elapsed_s = seconds(last - first);
+  if (out.elapsed_s > 0) {
+    out.mb_per_s = static_cast<double>(out.read_bytes + out.write_bytes) * 1e-6 / out.elapsed_s;
+    out.iops = static_cast<double>(out.operations) / out.elapsed_s;
+  }
+  out.lat_ms_mean = seconds(job.latency_mean) * 1e3;
+  out.lat_ms_p50 = seconds(job.latency_p50) * 1e3;
+  out.lat_ms_p99 = seconds(job.latency_p99) * 1e3;
+  out.lat_ms_max = seconds(job.latency_max) * 1e3;
+  return out;
+}
+
 }  // namespace
+
+double job_elapsed_s(const sim::JobOutputs& job) { return to_job_result(job, Duration{0}).elapsed_s; }
 
 Record to_record(const Case& item, const RepeatContext& context, const Translation& translation, const sim::BoxOutputs& outputs) {
   const Experiment& e = item.experiment;
@@ -94,6 +131,11 @@ Record to_record(const Case& item, const RepeatContext& context, const Translati
     r.marks.push_back({since(p.start), fmt::format("phase {} start", p.name)});
     r.marks.push_back({since(p.start + p.elapsed), fmt::format("phase {} end", p.name)});
   }
+  for (const auto& job : outputs.jobs) {
+    r.jobs.push_back(to_job_result(job, zero));
+    r.marks.push_back({r.jobs.back().start_s, fmt::format("job {} start", job.name)});
+    r.marks.push_back({r.jobs.back().start_s + r.jobs.back().elapsed_s, fmt::format("job {} end", job.name)});
+  }
   std::stable_sort(r.marks.begin(), r.marks.end(), [](const Mark& a, const Mark& b) { return a.t_s < b.t_s; });
 
   r.untars_end_s = since(outputs.untars_end);
@@ -101,6 +143,7 @@ Record to_record(const Case& item, const RepeatContext& context, const Translati
   double cpu = 0;
   for (const auto& u : outputs.untars) cpu += seconds(u.account.cpu());
   for (const auto& p : outputs.phases) cpu += seconds(p.account.cpu());
+  for (const auto& j : r.jobs) cpu += j.user_s + j.system_s;
   for (const auto& w : outputs.workers) {
     cpu += seconds(w.cpu);
     r.kworkers.push_back(to_kworker(w, r.durable_s));
@@ -117,7 +160,8 @@ Record to_record(const Case& item, const RepeatContext& context, const Translati
   r.device.busy_s = seconds(outputs.device.busy);
   r.device.busy_pct = total > 0 ? 100.0 * r.device.busy_s / total : 0;
   r.device.sequential_mb_per_s = static_cast<double>(in.device.write_rate.value()) * 1e-6;
-  const double all_data = static_cast<double>(data) * in.replay.untars;
+  double all_data = static_cast<double>(data) * in.replay.untars;
+  for (const auto& j : r.jobs) all_data += static_cast<double>(j.write_bytes);
   if (total > 0) r.device.efficiency_pct = 100.0 * all_data * 1e-6 / (r.device.sequential_mb_per_s * total);
   r.log.transactions = outputs.filesystem.transactions;
   r.log.log_bytes = outputs.filesystem.log_written.value();
@@ -141,6 +185,21 @@ Record to_record(const Case& item, const RepeatContext& context, const Translati
     for (const std::int64_t n : outputs.filesystem.free_extents) pieces += n;
     r.counters["free_extents"] = static_cast<double>(pieces);
   }
+  if (outputs.cache.tracked) r.counters["cache.evicted_bytes"] = static_cast<double>(outputs.cache.evicted * 4096);
+  if (in.replay.archive_cold) {
+    r.counters["archive.read_from_device_bytes"] = static_cast<double>(outputs.archive_from_device.value());
+    r.counters["archive.read_from_cache_bytes"] = static_cast<double>(outputs.archive_from_cache.value());
+  }
+  for (const auto& job : outputs.jobs) {
+    double cached = 0, device = 0;
+    for (const auto& i : job.instances) cached += static_cast<double>(i.read_from_cache.value()), device += static_cast<double>(i.read_from_device.value());
+    if (cached + device > 0) {
+      r.counters["job." + job.name + ".read_from_cache_bytes"] = cached;
+      r.counters["job." + job.name + ".read_from_device_bytes"] = device;
+    }
+  }
+  for (const auto& after : outputs.cache.after_job)
+    for (const auto& file : after.files) r.counters[fmt::format("cached_after.{}.{}_bytes", after.job, file.name)] = static_cast<double>(file.cached.value());
   r.notes = translation.notes;
   r.files = {"timeline.csv"};
   r.complete = true;

@@ -3,6 +3,7 @@
 #include "workload/experiment/quantity.hpp"
 #include "workload/record/notes.hpp"
 #include "workload/simulated/unmodelled.hpp"
+#include "workload/simulated/translate_jobs.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -101,15 +102,15 @@ Status can_simulate(const Experiment& e) {
     if (e.has_replay || !e.jobs.empty()) return unsupported("runs a [pipeline] alone: take [replay] and [[job]] out of the experiment");
     return {};
   }
-  if (!e.jobs.empty()) return unsupported("does not run [[job]] yet; only [replay]");
-  if (!e.has_replay) return unsupported("has nothing to do: the experiment has no [replay]");
+  if (!e.has_replay && e.jobs.empty()) return unsupported("has nothing to do: the experiment has no [replay] and no [[job]]");
+  for (const JobSpec& job : e.jobs) SPILLWAY_TRY(can_simulate_job(job));
   if (e.filesystem.type != "xfs") return unsupported(fmt::format("knows XFS only, not {}", e.filesystem.type));
   if (e.replay.flushers != "kernel") return unsupported(fmt::format("has one flusher for each device, as the kernel does; replay.flushers = \"{}\" is not modelled yet", e.replay.flushers));
   if (e.replay.direct == "auto") return unsupported("does not know replay.direct = \"auto\" yet; true and false are modelled");
   if (e.replay.drop_behind) return unsupported("does not know replay.drop_behind yet");
   if (has(e.replay.after, "syncfs_each")) return unsupported("does not know replay.after = [\"syncfs_each\"] yet; sync, fsync_each and none are modelled");
   if (e.memory.cgroup_limit) return unsupported("has no cgroups yet; leave memory.cgroup_limit out");
-  if (e.device.model != "limit") return unsupported(fmt::format("does not put device models under the file system yet: device.model = \"{}\"; \"limit\" is modelled", e.device.model));
+  if (e.device.model != "limit" && !is_fixed_rate_ssd(e.device)) return unsupported(fmt::format("does not put device models under the file system yet: device.model = \"{}\"; \"limit\" is modelled", e.device.model));
   if (e.device.write_cache.value() > 0) return unsupported("does not put a write cache in front of a limit yet; leave device.write_cache out");
   return {};
 }
@@ -189,8 +190,9 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
   if (e.box.foreign_dirty) state.foreign_dirty_pages = e.box.foreign_dirty->value() / 4096;
   set_state(in.before, state, e, out);
 
-  const Bytes data = catalogue->bytes();
-  SPILLWAY_ASSIGN(in.filesystem, filesystem_inputs(e.filesystem, data * e.replay.untars, &out.notes));
+  const int untars = e.has_replay ? e.replay.untars : 0;
+  SPILLWAY_ASSIGN(in.jobs, job_inputs(e, out.notes));
+  SPILLWAY_ASSIGN(in.filesystem, filesystem_inputs(e.filesystem, catalogue->bytes() * untars + job_files_bytes(e), &out.notes));
   name_device(e, in.device);
 
   const DeviceSpecText& d = e.device;
@@ -201,20 +203,25 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
   if (p.device_flush_time) in.device.flush_time = *p.device_flush_time;
   if (d.read_rate.value() > 0) in.device.read_rate = d.read_rate;
   in.device.write_iops = d.iops;
-  if (d.rate.value() > 0) {
+  if (is_fixed_rate_ssd(d)) {
+    in.device.kind = sim::DeviceInputs::Kind::fixed;
+    in.device.write_rate = d.rate;
+    out.device_text = fmt::format("an SSD that reads {} and writes {}", rate_text(d.read_rate), rate_text(d.rate));
+  } else if (d.rate.value() > 0) {
     in.device.kind = d.queue == "unlimited" ? sim::DeviceInputs::Kind::throttled : sim::DeviceInputs::Kind::stacked;
     in.device.write_rate = d.rate;
     out.device_text = fmt::format("a limit of {}{}", rate_text(d.rate), d.queue == "unlimited" ? " in front of an unlimited queue" : fmt::format(" behind a queue of {}", d.nr_requests));
   } else {
     in.device.kind = sim::DeviceInputs::Kind::fixed;
     in.device.write_rate = in.device.base_rate;
+    if (d.read_rate.value() <= 0) in.device.read_rate = in.device.base_rate;
     out.device_text = fmt::format("no limit: {} (assumed)", rate_text(in.device.base_rate));
     if (!p.device_base_rate) out.notes.push_back(fmt::format("device.rate is not given: the disk itself is taken as {}", rate_text(in.device.base_rate)));
   }
 
   sim::ReplayInputs& r = in.replay;
   r.catalogue = std::move(catalogue);
-  r.untars = e.replay.untars;
+  r.untars = untars;
   r.at_once = e.replay.at_once;
   r.engine.name = e.replay.engine;
   r.engine.writers = e.replay.writers;
@@ -233,6 +240,14 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
     out.unknown_state.emplace_back(kUnknownOrder);
   }
   if (r.engine.writers > 1) in.wake_jitter = kWakeJitter;
+  if (untars == 0) {  // what jobs write at a time decides the size of folios and bios
+    r.engine.write_size = Bytes{4096};
+    for (const sim::JobInputs& job : in.jobs) r.engine.write_size = std::max(r.engine.write_size, job.bs);
+  }
+  if (untars > 0 && e.replay.cache == "cold") {
+    r.archive_cold = true;
+    out.notes.push_back(fmt::format("the archive is read from a disk of its own at {} (assumed)", rate_text(r.archive_rate)));
+  }
   r.remove_before = has(e.replay.before, "remove");
   r.skeleton_before = has(e.replay.before, "skeleton");
   r.sync_after = has(e.replay.after, "sync");
@@ -241,6 +256,8 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
     const bool number = std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{};
     if (name == "/sys/block/{dev}/queue/nr_requests" && number && value > 0) {
       in.device.queue_depth = value;
+    } else if (name == "/sys/block/{dev}/queue/read_ahead_kb" && number && value >= 4) {
+      in.device.read_ahead = Bytes{value * kKiB};
     } else if (name == "/sys/block/{dev}/queue/max_sectors_kb" && number && value >= 4) {
       in.device.max_request = Bytes{value * kKiB};
     } else {

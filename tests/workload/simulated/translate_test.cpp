@@ -170,7 +170,7 @@ TEST_CASE("translate: the state before the run, from [box] or from a record, is 
 
 TEST_CASE("translate: what the simulated box cannot do is said with exit 77, never guessed", "[workload][simulated]") {
   const auto [text, sentence] = GENERATE(table<std::string, std::string>({
-      {"[[job]]\nname = \"a\"\nsize = \"1MiB\"\n", "the simulated box does not run [[job]] yet; only [replay]"},
+      {"[[job]]\nname = \"a\"\nsize = \"1MiB\"\nioengine = \"mmap\"\n", "the simulated box does not model writes through a mapping; take ioengine psync (job \"a\")"},
       {"[filesystem]\ntype = \"ext4\"\n", "the simulated box knows XFS only, not ext4"},
       {"[replay]\nflushers = \"user:4\"\n", "the simulated box has one flusher for each device, as the kernel does; replay.flushers = \"user:4\" is not modelled yet"},
       {"[replay]\nengine = \"posix\"\ndrop_behind = true\n", "the simulated box does not know replay.drop_behind yet"},

@@ -69,6 +69,7 @@ int run_probe(const JobSpec& job, const std::string& directory, const std::strin
 
 Status job_available(const JobSpec& job) {
   if (job.anonymous.value() > 0) return fail(ErrorKind::unsupported, fmt::format("job {}: the real box does not fill anonymous memory; the simulated one does", job.name));
+  if (!job.continues.empty()) return fail(ErrorKind::unsupported, fmt::format("job {}: the real box runs each job in processes of its own, so it cannot continue another one; the simulated one can", job.name));
   if (job.rw == "probe") {
     if (job.runtime.count() == 0) return fail(ErrorKind::bad_input, fmt::format("job {}: a probe needs a runtime", job.name));
     return {};
