@@ -129,4 +129,52 @@ TEST_CASE("simulated box: repeats after the first begin in a drawn state, the sa
   CHECK_FALSE(drawn(first));
   // What was drawn is known for that repeat: it has no range of its own.
   CHECK(second.counters.count("range.durable_s.high") == 0);
+TEST_CASE("simulated box: jobs are in the record, group by group, and their accounts add up", "[workload][simulated]") {
+  const Record r = run(R"(
+[[job]]
+name = "writers"
+rw = "write"
+size = "60MB"
+numjobs = 3
+[[job]]
+name = "reader"
+rw = "read"
+file = "old"
+size = "100MB"
+start = "100ms"
+[[job]]
+name = "again"
+rw = "read"
+file = "old"
+size = "100MB"
+after = "reader"
+[memory]
+dirty_bytes = "100MB"
+dirty_background_bytes = "50MB"
+[device]
+model = "ssd"
+rate = "40MB/s"
+read_rate = "100MB/s"
+[box]
+profile = "reference-vm"
+)");
+  REQUIRE(r.jobs.size() == 3);
+  CHECK(r.untars.empty());
+  CHECK(r.jobs[0].name == "writers");
+  CHECK(r.jobs[0].write_bytes == 3 * 14649 * 4096);  // 60 MB are 14,648.4 pages
+  CHECK(r.jobs[0].operations == 3 * 58);              // 1 MiB each
+  CHECK(r.jobs[0].account.throttled_s > 0);
+  CHECK(r.jobs[1].start_s == Approx(0.1).margin(0.001));
+  CHECK(r.jobs[1].read_bytes == 24415 * 4096);
+  CHECK(r.jobs[1].elapsed_s >= 1.0);
+  CHECK(r.jobs[2].start_s >= r.jobs[1].start_s + r.jobs[1].elapsed_s);
+  CHECK(r.jobs[2].elapsed_s < 0.2);
+  for (const JobResult& j : r.jobs) {
+    if (j.name != "writers") CHECK(j.account.total_s() == Approx(j.elapsed_s).epsilon(1e-6));
+    CHECK(j.mb_per_s == Approx(static_cast<double>(j.read_bytes + j.write_bytes) * 1e-6 / j.elapsed_s));
+    CHECK(j.lat_ms_max >= j.lat_ms_p99);
+  }
+  CHECK(r.counters.at("job.again.read_from_cache_bytes") == 24415 * 4096);
+  CHECK(r.counters.at("job.reader.read_from_device_bytes") == 24415 * 4096);
+  CHECK(r.durable_s >= r.jobs[0].elapsed_s);
 }
