@@ -129,6 +129,8 @@ TEST_CASE("simulated box: repeats after the first begin in a drawn state, the sa
   CHECK_FALSE(drawn(first));
   // What was drawn is known for that repeat: it has no range of its own.
   CHECK(second.counters.count("range.durable_s.high") == 0);
+}
+
 TEST_CASE("simulated box: jobs are in the record, group by group, and their accounts add up", "[workload][simulated]") {
   const Record r = run(R"(
 [[job]]
