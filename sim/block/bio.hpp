@@ -35,6 +35,7 @@ struct Bio {
   bool flush = false, fua = false;
   std::int64_t outstanding = 0;  ///< requests that it was split into and that are not done
   void* context = nullptr;       ///< the owner's
+  Bio* riders = nullptr;         ///< of a request: the bios merged into it; of such a bio: the next of them
   Bio* next = nullptr;           ///< for the list that it is on
 };
 

@@ -50,11 +50,64 @@ bool SimpleBlockDevice::try_submit(Bio& bio) {
     issue(bio);
     return true;
   }
+  TaskPlug* const plug = plug_for(bio);
+  if (plug && joins_plug(*plug, bio)) return true;
   if (bio.size > inputs_.max_request || !has_room(bio)) return false;
   Bio& request = request_of(bio, Bytes{0});
-  issue(request);
+  if (plug) into_plug(*plug, request);
+  else issue(request);
   return true;
 }
+
+// -- plugs -----------------------------------------------------------------------------------------------------------
+
+void SimpleBlockDevice::plug_tasks_of(CpuSet& cpus) {
+  if (!model_) return;
+  cpus_ = &cpus;
+  cpus.on_sleep = [this](const Thread& thread) {
+    for (TaskPlug& plug : plugs_)
+      if (plug.thread == &thread) return unplug(plug);
+  };
+}
+
+SimpleBlockDevice::TaskPlug* SimpleBlockDevice::plug_for(const Bio& bio) {
+  if (!cpus_ || !cpus_->current() || !bio.write || bio.meta || bio.flush || bio.fua || bio.idle) return nullptr;
+  const Thread* const thread = cpus_->current();
+  for (TaskPlug& plug : plugs_)
+    if (plug.thread == thread) return &plug;
+  return &plugs_.emplace_back(thread, std::vector<Bio*>{});
+}
+
+/// blk_attempt_plug_merge(): only the last request is looked at, at its end and at its start.
+bool SimpleBlockDevice::joins_plug(TaskPlug& plug, Bio& bio) const {
+  if (plug.requests.empty()) return false;
+  Bio& last = *plug.requests.back();
+  const auto end = [](const Bio& b) { return b.start + Sectors{b.size / kSectorSize}; };
+  const bool behind = end(last) == bio.start, before = end(bio) == last.start;
+  if ((!behind && !before) || last.sync != bio.sync || last.background != bio.background ||
+      last.size + bio.size > inputs_.max_request)
+    return false;
+  if (before) last.start = bio.start;
+  last.size += bio.size;
+  bio.outstanding = 1;
+  bio.riders = last.riders;
+  last.riders = &bio;
+  return true;
+}
+
+void SimpleBlockDevice::into_plug(TaskPlug& plug, Bio& request) {
+  if (!plug.requests.empty() && (static_cast<int>(plug.requests.size()) >= plug_params_.max_requests ||
+                                 plug.requests.back()->size >= Bytes{plug_params_.flush_size.value() * 512}))
+    unplug(plug);
+  plug.requests.push_back(&request);
+}
+
+void SimpleBlockDevice::unplug(TaskPlug& plug) {
+  for (Bio* request : plug.requests) issue(*request);
+  plug.requests.clear();
+}
+
+// -- tags and wbt ----------------------------------------------------------------------------------------------------
 
 std::int64_t SimpleBlockDevice::wbt_limit(const Bio& bio) {
   const WbtDepths depths = wbt_depths(inputs_.queue_depth, wbt_step_);
@@ -84,6 +137,7 @@ Bio& SimpleBlockDevice::request_of(Bio& bio, Bytes offset) {
   // One level down the loop's worker writes directly: the metadata mark is lost.
   if (inputs_.kind == Kind::stacked) request.meta = false;
   request.context = &bio;
+  request.riders = nullptr;
   bio.next = nullptr;
   ++tags_used_;
   if (is_tracked(bio)) ++background_in_flight_;
@@ -103,16 +157,25 @@ Task<> SimpleBlockDevice::submit(Thread& thread, Bio& bio) {
       Blocked blocked{engine_, thread.account.device};
       while (!has_room(bio)) co_await room_.wait();
     }
-    issue(request_of(bio, inputs_.max_request * i));
+    Bio& request = request_of(bio, inputs_.max_request * i);
+    if (TaskPlug* const plug = plug_for(request)) into_plug(*plug, request);
+    else issue(request);
   }
 }
 
 void SimpleBlockDevice::bio_done(Bio& request) {
   Bio& bio = *static_cast<Bio*>(request.context);
+  Bio* riders = request.riders;
   --tags_used_;
   if (is_tracked(bio)) --background_in_flight_;
   pool_.put(request);
   room_.wake_one();
+  while (riders) {
+    Bio& rider = *riders;
+    riders = rider.riders;
+    rider.riders = nullptr;
+    rider.owner->bio_done(rider);
+  }
   if (--bio.outstanding <= 0) bio.owner->bio_done(bio);
 }
 

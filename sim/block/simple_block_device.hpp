@@ -1,16 +1,20 @@
 #pragma once
-/// The thin block layer: the device shapes of DeviceInputs, one class. Bios larger than a request are split; no merging,
-/// no scheduler.
+/// The block layer of the box: the device shapes of DeviceInputs, one class. Bios larger than a request are split.
+/// Merging, plugs and a scheduler only above a device model.
 ///
 ///   throttled:  bio -> ByteThrottle -> SerialDisk                       (never makes the submitter wait)
 ///   stacked:    bio -> tags and wbt -> requests -> ByteThrottle -> SerialDisk
 ///   fixed:      bio -> tags and wbt -> requests -> SerialDisk
-///   model:      bio -> tags and wbt -> requests -> ModelDisk (scheduler, device model)
+///   model:      bio -> plug of the task -> tags and wbt -> requests -> ModelDisk (scheduler, device model)
 ///
 /// In the stacked shape the lower device sees direct writes without the metadata mark, so metadata is throttled too.
 ///
 /// wbt for loads that write only: the depth grows a step every 100 ms while writes complete, up to 3/4 of the tags.
 /// Not modelled: the reaction to read latencies, wake-up batches.
+///
+/// The plug (Kind::model): a data write of a running task is held back until the task's next request that does not go on
+/// where this one ends, until 32 are held, or until the task sleeps; a bio that goes on where the plug's last request ends
+/// joins it and needs no tag. Rules and constants: plug.hpp.
 
 #include <memory>
 #include <optional>
@@ -18,6 +22,7 @@
 #include "sim/block/block_device.hpp"
 #include "sim/block/byte_throttle.hpp"
 #include "sim/block/model_disk.hpp"
+#include "sim/block/plug.hpp"
 #include "sim/block/serial_disk.hpp"
 #include "sim/block/wbt.hpp"
 #include "sim/box/inputs.hpp"
@@ -30,6 +35,8 @@ class SimpleBlockDevice final : public BlockDevice, private BioOwner {
   /// `wb`: whose throttled writers let wbt go to full depth.
   SimpleBlockDevice(Engine& engine, const TickClock& clock, const DeviceInputs& inputs, const DeviceWriteback& wb,
                     bool throttle_slices = true);
+  /// From now on tasks on these cores have plugs (Kind::model only).
+  void plug_tasks_of(CpuSet& cpus);
 
   bool try_submit(Bio& bio) override;
   Task<> submit(Thread& thread, Bio& bio) override;
@@ -47,6 +54,15 @@ class SimpleBlockDevice final : public BlockDevice, private BioOwner {
   [[nodiscard]] std::int64_t wbt_limit(const Bio& bio);
   [[nodiscard]] Bio& request_of(Bio& bio, Bytes offset);
   void issue(Bio& request);
+  struct TaskPlug {
+    const Thread* thread = nullptr;
+    std::vector<Bio*> requests;
+  };
+  /// The plug of the task that runs now, if this bio belongs into it.
+  TaskPlug* plug_for(const Bio& bio);
+  [[nodiscard]] bool joins_plug(TaskPlug& plug, Bio& bio) const;
+  void into_plug(TaskPlug& plug, Bio& request);
+  void unplug(TaskPlug& plug);
 
   Engine& engine_;
   const TickClock& clock_;
@@ -56,6 +72,9 @@ class SimpleBlockDevice final : public BlockDevice, private BioOwner {
   std::optional<ByteThrottle> throttle_;
   std::optional<ModelDisk> model_;
   BioPool pool_;
+  const CpuSet* cpus_ = nullptr;
+  block::PlugParams plug_params_;
+  std::vector<TaskPlug> plugs_;              ///< one per task that ever submitted; few
   WaitQueue room_;
   std::int64_t tags_used_ = 0, background_in_flight_ = 0;
   int wbt_step_ = 0;

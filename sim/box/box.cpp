@@ -95,6 +95,7 @@ class Box {
                  .max_bio_pages = 256}),
         sample_timer_(engine_, Phase::sample, [this] { sample(); }) {
     files_->set_flusher(flusher_);
+    device_.plug_tasks_of(cpus_);
     cache_.cleaned_ever = [this] { return wb_.written + wb_.cancelled; };
     if (in_.replay.archive_cold) archive_.emplace(engine_, clock_, cpus_, cache_, memory_, wb_, *files_, in_);
     if (!in_.jobs.empty()) jobs_.emplace(parts(), cache_, reader_);
@@ -193,6 +194,7 @@ class Box {
 
   Task<> untars(std::vector<Tree>& trees) {
     if (in_.replay.untars <= 0) co_return;
+    if (const ModelDisk* model = device_.model()) out_.device.model_before = model->device_counters();
     int next = 0;
     int running = std::min(in_.replay.at_once, in_.replay.untars);
     WaitQueue done{engine_};
@@ -316,7 +318,13 @@ class Box {
       out_.archive_from_device = to_bytes(Pages{archive_->from_device});
     }
     const BlockCounters c = device_.counters();
-    out_.device = {c.writes, c.reads, c.flushes, c.written, c.read, c.metadata_written, c.busy, std::nullopt, BytesPerSec{0}};
+    out_.device.writes = c.writes;
+    out_.device.reads = c.reads;
+    out_.device.flushes = c.flushes;
+    out_.device.written = c.written;
+    out_.device.read = c.read;
+    out_.device.metadata_written = c.metadata_written;
+    out_.device.busy = c.busy;
     if (const ModelDisk* model = device_.model()) {
       out_.device.model = model->device_counters();
       out_.device.sequential_rate = model->device().sequential_write_rate();

@@ -83,8 +83,9 @@ struct DeviceOutputs {
   Bytes written{0}, read{0};
   Bytes metadata_written{0};      ///< log and metadata, part of `written`
   Duration busy{};
-  /// Kind::model: every disk's counters and where its time went, and the sequential rate as the yardstick.
-  std::optional<device::Counters> model;
+  /// Kind::model: every disk's counters and where its time went, to the end of the run and to the start of the first
+  /// untar, and the sequential rate as the yardstick.
+  std::optional<device::Counters> model, model_before;
   BytesPerSec sequential_rate{0};
 };
 

@@ -143,11 +143,14 @@ void CpuSet::segment_done(void* argument, std::uint64_t) {
     return self.dispatch(core);
   }
   const auto waiter = std::exchange(thread.waiter_, nullptr);
+  self.current_ = &thread;
   waiter.resume();
+  self.current_ = nullptr;
   // It came back with another request (running), lost the core in request(), or waits for something else: then the core
   // is free.
   if (core.holder == &thread && !core.running) {
     ++thread.voluntary_switches;
+    if (self.on_sleep) self.on_sleep(thread);
     self.release(core);
   }
 }

@@ -16,6 +16,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,11 @@ class CpuSet {
   /// CPU time handed out in all.
   [[nodiscard]] Duration busy() const { return busy_; }
   [[nodiscard]] const std::deque<Thread>& threads() const { return threads_; }
+  /// The thread whose code runs at this instant, after CPU time that it asked for; none in timers, completions and in a
+  /// thread that just woke up and has not yet had a core.
+  [[nodiscard]] const Thread* current() const { return current_; }
+  /// Called when a thread gives its core back because it waits for something: schedule() of a task that goes to sleep.
+  std::function<void(const Thread&)> on_sleep;
 
  private:
   struct Core {
@@ -138,6 +144,7 @@ class CpuSet {
   std::vector<Core> cores_;
   std::deque<Thread*> queue_;
   int copying_ = 0;
+  const Thread* current_ = nullptr;
   Duration busy_{};
 };
 

@@ -35,6 +35,51 @@ KworkerResult to_kworker(const sim::WorkerOutputs& worker, double until_durable)
   return out;
 }
 
+/// The disks of a device model from the first untar to the end: what each did, and where their time went. All disks'
+/// time together is 100 %.
+void add_disks(DeviceResult& out, const sim::DeviceOutputs& device) {
+  if (!device.model) return;
+  const auto& disks = device.model->disks;
+  const auto since = [&](std::size_t i, auto member) {
+    auto x = disks[i].*member;
+    if (device.model_before && i < device.model_before->disks.size()) x -= device.model_before->disks[i].*member;
+    return x;
+  };
+  using D = sim::device::DiskCounters;
+  using S = sim::device::TimeSplit;
+  double total = 0;
+  std::map<std::string, double> parts;
+  const auto part = [&](const char* name, Duration S::* time) {
+    for (std::size_t i = 0; i < disks.size(); ++i) {
+      Duration d = disks[i].split.*time;
+      if (device.model_before && i < device.model_before->disks.size()) d -= device.model_before->disks[i].split.*time;
+      parts[name] += seconds(d);
+      total += seconds(d);
+    }
+  };
+  part("transfer", &S::data);
+  part("transfer", &S::redundancy);
+  part("metadata", &S::metadata);
+  part("rmw", &S::read_modify_write);
+  part("alignment", &S::alignment);
+  part("seek", &S::seek);
+  part("rotation", &S::rotation);
+  part("flush", &S::flush);
+  part("overhead", &S::overhead);
+  part("idle", &S::idle);
+  for (const auto& [name, time] : parts) out.split_pct[name] = total > 0 ? 100.0 * time / total : 0;
+  out.seeks = out.rmw_reads = 0;
+  for (std::size_t i = 0; i < disks.size(); ++i) {
+    out.seeks += since(i, &D::seeks);
+    out.rmw_reads += since(i, &D::rmw_reads);
+    out.members.push_back({{"busy_s", seconds(since(i, &D::busy))},
+                           {"seeks", static_cast<double>(since(i, &D::seeks))},
+                           {"write_mb", static_cast<double>(since(i, &D::written).value()) * 1e-6},
+                           {"read_mb", static_cast<double>(since(i, &D::read).value()) * 1e-6},
+                           {"rmw_reads", static_cast<double>(since(i, &D::rmw_reads))}});
+  }
+}
+
 /// All instances together, as fio's group_reporting does: bytes, operations and times added up, elapsed from the first
 /// start to the last end.
 JobResult to_job_result(const sim::JobOutputs& job, Duration zero) {
@@ -159,7 +204,9 @@ Record to_record(const Case& item, const RepeatContext& context, const Translati
   r.device.flushes = outputs.device.flushes;
   r.device.busy_s = seconds(outputs.device.busy);
   r.device.busy_pct = total > 0 ? 100.0 * r.device.busy_s / total : 0;
-  r.device.sequential_mb_per_s = static_cast<double>(in.device.write_rate.value()) * 1e-6;
+  const BytesPerSec sequential = outputs.device.model ? outputs.device.sequential_rate : in.device.write_rate;
+  r.device.sequential_mb_per_s = static_cast<double>(sequential.value()) * 1e-6;
+  add_disks(r.device, outputs.device);
   double all_data = static_cast<double>(data) * in.replay.untars;
   for (const auto& j : r.jobs) all_data += static_cast<double>(j.write_bytes);
   if (total > 0) r.device.efficiency_pct = 100.0 * all_data * 1e-6 / (r.device.sequential_mb_per_s * total);

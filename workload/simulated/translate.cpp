@@ -1,5 +1,6 @@
 #include "workload/simulated/translate.hpp"
 
+#include "workload/device/device_model.hpp"
 #include "workload/experiment/quantity.hpp"
 #include "workload/record/notes.hpp"
 #include "workload/simulated/unmodelled.hpp"
@@ -95,6 +96,22 @@ void take_settings(const Record& like, Profile& p) {
   if (const auto n = vm_setting(like, "dirty_writeback_centisecs")) p.dirty_writeback = std::chrono::milliseconds{*n * 10};
 }
 
+/// A device model under the block layer. The host's side of it: requests of the kernel's default size; tags and wbt in
+/// front of a disk or a controller's array. An array without a controller's cache is the kernel's own (md, dm): no tags and
+/// no wbt of its own, but each member's queue.
+Status set_device_model(const DeviceSpecText& d, Bytes size, sim::BoxInputs& in) {
+  SPILLWAY_ASSIGN(auto spec, device_spec_of(d, size));
+  in.device.kind = sim::DeviceInputs::Kind::model;
+  in.device.model = std::move(spec);
+  in.device.max_request = Bytes{in.kernel.max_sectors_kib * kKiB};
+  in.device.wbt = in.kernel.writeback_throttling;
+  if (d.disks > 1 && d.write_cache.value() == 0) {
+    in.device.wbt = false;
+    in.device.queue_depth = d.nr_requests * d.disks;
+  }
+  return {};
+}
+
 }  // namespace
 
 Status can_simulate(const Experiment& e) {
@@ -110,8 +127,6 @@ Status can_simulate(const Experiment& e) {
   if (e.replay.drop_behind) return unsupported("does not know replay.drop_behind yet");
   if (has(e.replay.after, "syncfs_each")) return unsupported("does not know replay.after = [\"syncfs_each\"] yet; sync, fsync_each and none are modelled");
   if (e.memory.cgroup_limit) return unsupported("has no cgroups yet; leave memory.cgroup_limit out");
-  if (e.device.model != "limit" && !is_fixed_rate_ssd(e.device)) return unsupported(fmt::format("does not put device models under the file system yet: device.model = \"{}\"; \"limit\" is modelled", e.device.model));
-  if (e.device.write_cache.value() > 0) return unsupported("does not put a write cache in front of a limit yet; leave device.write_cache out");
   return {};
 }
 
@@ -207,6 +222,9 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
     in.device.kind = sim::DeviceInputs::Kind::fixed;
     in.device.write_rate = d.rate;
     out.device_text = fmt::format("an SSD that reads {} and writes {}", rate_text(d.read_rate), rate_text(d.rate));
+  } else if (d.model != "limit" || d.write_cache.value() > 0) {
+    SPILLWAY_TRY(set_device_model(d, in.filesystem.size, in));
+    out.device_text = device_sentence(d);
   } else if (d.rate.value() > 0) {
     in.device.kind = d.queue == "unlimited" ? sim::DeviceInputs::Kind::throttled : sim::DeviceInputs::Kind::stacked;
     in.device.write_rate = d.rate;

@@ -129,6 +129,34 @@ TEST_CASE("translate: a limit behind a bounded or in front of an unlimited queue
   CHECK(translated("[device]\nrate = \"40MB/s\"\n[knobs]\n\"/sys/block/{dev}/queue/nr_requests\" = 8\n").inputs.device.queue_depth == 8);
 }
 
+TEST_CASE("translate: [device] is the model under the block layer, with the queue that such a device has", "[workload][simulated]") {
+  using Kind = sim::DeviceInputs::Kind;
+  using sim::device::Model;
+  const auto disk = translated("[device]\nmodel = \"hdd\"\n").inputs.device;
+  CHECK(disk.kind == Kind::model);
+  CHECK(disk.model->model == Model::hdd);
+  CHECK(disk.queue_depth == 128);
+  CHECK(disk.wbt);
+  // The kernel's own RAID has the queues of its members and no wbt; behind a controller's cache it is one disk.
+  const std::string array = "[device]\nmodel = \"raid6\"\ndisks = 14\nchunk = \"64KiB\"\n";
+  const auto md = translated(array).inputs.device;
+  CHECK(md.queue_depth == 14 * 128);
+  CHECK_FALSE(md.wbt);
+  const auto controller = translated(array + "write_cache = \"512MiB\"\n").inputs.device;
+  CHECK(controller.model->model == Model::write_cache);
+  CHECK(controller.queue_depth == 128);
+  CHECK(controller.wbt);
+  // blk-wbt came with 4.10, larger requests with 6.13.
+  const auto old = translated(array + "write_cache = \"512MiB\"\n[box]\nkernel = \"3.2\"\n").inputs.device;
+  CHECK_FALSE(old.wbt);
+  CHECK(old.max_request == Bytes{512 * kKiB});
+  CHECK(translated("[device]\nmodel = \"nvme\"\n").inputs.device.max_request == Bytes{4 * kMiB});
+  const Status none = can_simulate(case_of("[device]\nwrite_cache = \"1GiB\"\n").experiment);
+  CHECK(none);
+  const auto cached = translate(case_of("[device]\nwrite_cache = \"1GiB\"\n"), some_files(), std::nullopt, 1);
+  CHECK_FALSE(cached);  // a cache in front of a limit without a rate
+}
+
 TEST_CASE("translate: the state before the run, from [box] or from a record, is all that a record gives", "[workload][simulated]") {
   const std::string text = "[memory]\ndirty_bytes = \"1GB\"\ndirty_background_bytes = \"500MB\"\n";
   // A new device has no completions of its own; those of others before it are not known.
