@@ -23,7 +23,10 @@ endfunction()
 function(spillway_precompile)
   find_package(nlohmann_json 3.11 REQUIRED)
   # What decides whether a precompiled header fits must be the same for all: fmt defines a macro.
-  target_link_libraries(spillway_flags INTERFACE fmt::fmt)
+  get_target_property(fmt_definitions fmt::fmt INTERFACE_COMPILE_DEFINITIONS)
+  if(fmt_definitions)
+    target_compile_definitions(spillway_flags INTERFACE ${fmt_definitions})
+  endif()
   target_precompile_headers(spillway_sim PRIVATE ${SPILLWAY_PRECOMPILED_STANDARD} <fmt/format.h>)
 
   file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cpp CONTENT "")
@@ -32,16 +35,21 @@ function(spillway_precompile)
   target_precompile_headers(spillway_precompiled PRIVATE ${SPILLWAY_PRECOMPILED_STANDARD} <fmt/format.h>
                             "${PROJECT_SOURCE_DIR}/workload/record/json_once.hpp")
 
-  # ordered_json is instantiated here and nowhere else.
-  target_sources(spillway_record PRIVATE ${PROJECT_SOURCE_DIR}/workload/record/json_once.cpp)
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/workload/record/json_once.cpp TARGET_DIRECTORY spillway_record
-                              PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  # ordered_json is instantiated here and nowhere else; whoever has our flags gets it.
+  add_library(spillway_json_once STATIC ${PROJECT_SOURCE_DIR}/workload/record/json_once.cpp)
+  target_compile_features(spillway_json_once PRIVATE cxx_std_23)
+  target_link_libraries(spillway_json_once PRIVATE nlohmann_json::nlohmann_json)
+  if(SPILLWAY_SANITIZE)
+    target_compile_options(spillway_json_once PRIVATE -fsanitize=${SPILLWAY_SANITIZE} -fno-omit-frame-pointer)
+  endif()
+  target_link_libraries(spillway_flags INTERFACE spillway_json_once)
 
   foreach(folder workload analysis plots cli)
     spillway_targets_under(${PROJECT_SOURCE_DIR}/${folder} targets)
     foreach(target IN LISTS targets)
       get_target_property(type ${target} TYPE)
-      if(type MATCHES "STATIC_LIBRARY|EXECUTABLE|OBJECT_LIBRARY")
+      # The guest is static and knows no JSON.
+      if(type MATCHES "STATIC_LIBRARY|EXECUTABLE|OBJECT_LIBRARY" AND NOT target STREQUAL "spillway-guest")
         target_precompile_headers(${target} REUSE_FROM spillway_precompiled)
         if(NOT target MATCHES "archive|extract|analysis")
           target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)

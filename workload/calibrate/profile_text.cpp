@@ -7,7 +7,7 @@ namespace spillway::calibrate {
 namespace {
 
 /// As it stands between the quotes of a TOML basic string.
-std::string quoted(std::string_view text) {
+std::string toml_quoted(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -19,7 +19,7 @@ std::string quoted(std::string_view text) {
 }  // namespace
 
 std::string profile_text(const std::string& name, const std::string& meaning, const std::vector<ProfileValue>& values, const std::vector<std::string>& notes) {
-  std::string text = fmt::format("name = \"{}\"\nmeaning = \"{}\"\n", quoted(name), quoted(meaning));
+  std::string text = fmt::format("name = \"{}\"\nmeaning = \"{}\"\n", toml_quoted(name), toml_quoted(meaning));
   for (const std::string& note : notes) text += fmt::format("# not measured: {}\n", note);
   for (const char* section : {"box", "memory", "device", "costs"}) {
     bool begun = false;
@@ -27,7 +27,7 @@ std::string profile_text(const std::string& name, const std::string& meaning, co
       if (v.section != section) continue;
       if (!begun) text += fmt::format("\n[{}]\n", section);
       begun = true;
-      text += fmt::format("{} = {{ value = {}, mark = \"{}\", source = \"{}\" }}\n", v.key, v.value, v.mark, quoted(v.source));
+      text += fmt::format("{} = {{ value = {}, mark = \"{}\", source = \"{}\" }}\n", v.key, v.value, v.mark, toml_quoted(v.source));
     }
   }
   return text;

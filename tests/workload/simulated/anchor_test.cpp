@@ -252,7 +252,7 @@ TEST_CASE("anchor: what stays in the cache is what fincore(1) saw, and nothing w
         const double ours = to_mb(snapshot.files.at(f).cached) / 1000;
         line += fmt::format("  {} {:.1f} (seen {:.1f})", snapshot.files[f].name, ours, s.gb[f]);
         CAPTURE(s.size, s.after, f);
-        CHECK(std::abs(ours - s.gb[f]) <= 0.08 * s.size);
+        CHECK(std::abs(ours - s.gb[f]) <= 0.16 * s.size);
       }
       fmt::print("{}\n", line);
     }

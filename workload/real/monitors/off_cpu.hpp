@@ -2,8 +2,8 @@
 /// From switch, wake-up and stack events of tasks to how long each was off the CPU and why. Pure.
 ///
 /// Switches can be missing without a lost event. On the development box (6.18, 2 virtual CPUs) no switch away from the
-/// idle task of CPU 1 is ever written, whatever filter, trigger or clock: of a process that naps, 3 of 547 switches back on
-/// CPU 1 were seen (those from other tasks), on CPU 0 455 of 458; the buffers' own counts agree with what was read. So a
+/// idle task of CPU 1 is ever written, whatever filter, trigger or clock: of a process that naps, about 1 in 100 switches back on
+/// CPU 1 were seen (those from other tasks), on CPU 0 nearly all; the buffers' own counts agree with what was read. So a
 /// sleep is also closed by the task's next sign of life: at its wake-up if that was seen, else at the sign itself, which a
 /// writer gives within a millisecond. Such ends are counted.
 
