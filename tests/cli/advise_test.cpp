@@ -162,8 +162,14 @@ TEST_CASE("account: in quick.toml the parts add up to the elapsed time within 2 
   // What is known of the run: nobody is throttled while all fits below freerun, the last second is nearly all throttling.
   CHECK(analysis::account_per_step(record, 0.2, pauses).front().account.throttled_s == 0);
   CHECK(bars[bars.size() - 2].account.throttled_s > 0.7);
-  // Booked and dated agree: the sleeps asked for are the sleeps slept, to a tick each.
+  // Booked and dated agree: a sleep lasts what was asked for, and up to a tick (HZ 250) more.
   double asked = 0;
-  for (const auto& pause : pauses) asked += pause.pause_s;
-  CHECK(asked == Approx(analysis::account_of_all(record)->account.throttled_s).epsilon(0.1));
+  int sleeps = 0;
+  for (const auto& pause : pauses) {
+    asked += pause.pause_s;
+    if (pause.pause_s > 0) ++sleeps;
+  }
+  const double slept = analysis::account_of_all(record)->account.throttled_s;
+  CHECK(asked <= slept);
+  CHECK(slept <= asked + sleeps * 0.0041);
 }

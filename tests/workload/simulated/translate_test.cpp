@@ -150,7 +150,7 @@ TEST_CASE("translate: [device] is the model under the block layer, with the queu
   const auto old = translated(array + "write_cache = \"512MiB\"\n[box]\nkernel = \"3.2\"\n").inputs.device;
   CHECK_FALSE(old.wbt);
   CHECK(old.max_request == Bytes{512 * kKiB});
-  CHECK(translated("[device]\nmodel = \"nvme\"\n").inputs.device.max_request == Bytes{4 * kMiB});
+  CHECK(translated("[device]\nmodel = \"nvme\"\n[box]\nkernel = \"6.18\"\n").inputs.device.max_request == Bytes{4 * kMiB});
   const Status none = can_simulate(case_of("[device]\nwrite_cache = \"1GiB\"\n").experiment);
   CHECK(none);
   const auto cached = translate(case_of("[device]\nwrite_cache = \"1GiB\"\n"), some_files(), std::nullopt, 1);

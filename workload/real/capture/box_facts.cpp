@@ -42,7 +42,7 @@ std::optional<std::int64_t> lsblk_size(std::string_view text) {
   if (error != std::errc{}) return std::nullopt;
   const std::string_view unit{end, static_cast<std::size_t>(text.data() + text.size() - end)};
   constexpr std::string_view kUnits = "BKMGTP";
-  const std::size_t power = unit.empty() ? 0 : kUnits.find(unit[0]);
+  const std::size_t power = unit.empty() ? 0 : kUnits.find(unit[0] == 'k' ? 'K' : unit[0]);  // mdstat writes 512k
   if (power == std::string_view::npos) return std::nullopt;
   return std::llround(number * std::pow(1024.0, static_cast<double>(power)));
 }
