@@ -1,10 +1,12 @@
 // What the simulated box costs: events, time per event against a bare priority queue of the same length in the same run,
-// and memory. Prints a table; `sim_bench tiny` runs a small case only, for the tests.
+// and memory. Prints a table; `sim_bench tiny` runs a small case only, for the tests; `sim_bench bare N` prints the
+// seconds of the bare queue alone for N events (sweep_bench.sh compares a sweep with it).
 
 #include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <queue>
@@ -118,6 +120,10 @@ void measure_sweep(int points) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 2 && std::strcmp(argv[1], "bare") == 0) {
+    fmt::print("{:.3f}\n", bare_loop(std::strtoull(argv[2], nullptr, 10), 64));
+    return 0;
+  }
   BoxInputs in;
   in.memory.dirty.dirty_bytes = Bytes{500 * kMB};
   in.memory.dirty.background_bytes = Bytes{250 * kMB};

@@ -24,6 +24,7 @@ struct VerifyOptions {
   bool mode = true;
   mode_t mode_mask = 07777;      ///< of the archive's mode, what the tree should have (0777 & ~umask for ordinary users)
   bool mtime = true;
+  bool target_mtime = true;      ///< of the directory itself (the member "."); bsdtar leaves that of a directory that is there
   bool xattrs = true;            ///< extended attributes and ACLs
   bool holes = true;             ///< no data blocks where the archive has a hole of a whole block
   bool extra_names = true;       ///< names in the tree that are not in the archive are differences

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -140,6 +141,16 @@ int left_running(const Bench& bench) {
     if (line && line->find(bench.archive) != std::string::npos) ++count;
   }
   return count;
+}
+
+/// The process that serves the modeled disk, from the journal; 0 if there is none.
+pid_t server_of_disk(const Bench& bench) {
+  const auto journal = read_text(bench.state() / "journal.jsonl").value_or("");
+  const auto at = journal.find("\"daemon\"");
+  if (at == std::string::npos) return 0;
+  const auto line_begin = journal.rfind('\n', at) == std::string::npos ? 0 : journal.rfind('\n', at) + 1;
+  const auto pid = journal.find("\"pid\":", line_begin);
+  return pid == std::string::npos ? 0 : std::atoi(journal.c_str() + pid + 6);
 }
 
 double seconds_of_restore(const Bench& bench) {
@@ -410,6 +421,31 @@ TEST_CASE("box: a disk that fills up behind the image is found by syncfs, althou
     CHECK(told);
   }
   CHECK(unmount(disk, std::chrono::milliseconds{5000}));
+  CHECK(snapshot(bench) == before);
+}
+
+TEST_CASE("box: a device that fails in the middle ends in one sentence and the box is put back", "[box]") {
+  if (const auto why = obstacle(); !why.empty()) return test::skip(why);
+  if (!exists("/dev/fuse")) return test::skip("needs /dev/fuse");
+  const Bench bench;
+  const std::string before = snapshot(bench);
+  // The modeled disk's server is the device: when it dies, every request ends with an error, as on a dead disk.
+  const auto victim = bench.start({"untars=6", "target=modeled", "rate_mb=20", "dirty_mb=64"}, "");
+  bool mounted = false;
+  for (int wait = 0; wait < 600 && !mounted; ++wait) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    for (const auto& mount : mount_points()) mounted = mounted || (mount.type == "xfs" && mount.point.starts_with(bench.state().string()));
+  }
+  REQUIRE(mounted);
+  std::this_thread::sleep_for(std::chrono::milliseconds{1500});
+  const pid_t server = server_of_disk(bench);
+  REQUIRE(server > 0);
+  ::kill(server, SIGKILL);
+  const auto [code, said] = Bench::wait(victim);
+  INFO(said);
+  CHECK(code == 3);
+  CHECK(std::count(said.begin(), said.end(), '\n') <= 2);
+  CHECK((said.find("Input/output error") != std::string::npos || said.find("did not reach the disk") != std::string::npos));
   CHECK(snapshot(bench) == before);
 }
 
