@@ -22,7 +22,7 @@ std::string round_size(double bytes) {
   return size_text(Bytes{static_cast<std::int64_t>(std::llround(std::round(bytes / unit) * unit))});
 }
 
-std::string option_list(const std::vector<std::string>& options) { return nlohmann::json(options).dump(); }
+std::string option_list(const std::vector<std::string>& options) { return nlohmann::ordered_json(options).dump(); }
 
 /// The mount options with one of them replaced: "allocsize=1m" for any allocsize; "swalloc" added; "-swalloc" taken out.
 std::vector<std::string> with_option(std::vector<std::string> options, const std::string& option) {

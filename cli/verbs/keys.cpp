@@ -14,6 +14,8 @@ namespace spillway::cli {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 std::string full_name(const MetricInfo& metric) {
   std::string name{metric.group};
   if (!metric.selector.empty()) name += fmt::format("[{}]", metric.selector);
@@ -22,7 +24,6 @@ std::string full_name(const MetricInfo& metric) {
 }
 
 void print_json() {
-  using Json = nlohmann::ordered_json;
   Json json{{"schema", "spillway.keys/1"}, {"keys", Json::array()}, {"metrics", Json::array()}};
   for (const KeyInfo& key : all_keys()) {
     json["keys"].push_back({{"key", key.key}, {"section", key.section}, {"kind", key.kind}, {"default", key.default_text},

@@ -15,15 +15,14 @@ namespace spillway::calibrate {
 namespace {
 
 constexpr int kRepeats = 5;
-constexpr std::size_t kPage = 4096;
 
 double page_fault_once() {
   constexpr std::size_t kBytes = 64UL << 20;
   void* memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return 0;
   const std::int64_t began = cpu_ns();
-  for (std::size_t at = 0; at < kBytes; at += kPage) static_cast<volatile char*>(memory)[at] = 1;
-  const double ns = static_cast<double>(cpu_ns() - began) / (kBytes / kPage);
+  for (std::size_t at = 0; at < kBytes; at += static_cast<std::size_t>(kPage)) static_cast<volatile char*>(memory)[at] = 1;
+  const double ns = static_cast<double>(cpu_ns() - began) / (kBytes / static_cast<std::size_t>(kPage));
   ::munmap(memory, kBytes);
   return ns;
 }

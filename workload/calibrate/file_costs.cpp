@@ -12,9 +12,7 @@ namespace spillway::calibrate {
 
 namespace {
 
-constexpr std::int64_t kBig = 64LL << 20;
-constexpr std::int64_t kPage = 4096;
-constexpr int kSmallFiles = 2000, kDirectories = 16, kMadeDirectories = 400;
+constexpr int kFiles = 2000, kDirectories = 16, kMadeDirectories = 400;
 
 struct PerPage {
   double write_ns = 0, read_ns = 0;
@@ -44,20 +42,20 @@ Result<double> create_files(const std::string& folder, bool with_page) {
   const std::vector<char> page(kPage, 'x');
   const timespec stamp[2] = {{1'600'000'000, 0}, {1'600'000'000, 0}};
   const std::int64_t began = cpu_ns();
-  for (int i = 0; i < kSmallFiles; ++i) {
+  for (int i = 0; i < kFiles; ++i) {
     const std::string path = small_name(folder, i);
     SPILLWAY_ASSIGN(const File file, File::open(path, O_WRONLY | O_CREAT | O_EXCL));
     if (with_page && ::write(file.fd(), page.data(), kPage) != kPage) return file_error("write", path);
     if (::futimens(file.fd(), stamp) != 0) return file_error("stamp", path);
   }
-  return static_cast<double>(cpu_ns() - began) / kSmallFiles;
+  return static_cast<double>(cpu_ns() - began) / kFiles;
 }
 
 Result<double> unlink_files(const std::string& folder) {
   const std::int64_t began = cpu_ns();
-  for (int i = 0; i < kSmallFiles; ++i)
+  for (int i = 0; i < kFiles; ++i)
     if (const std::string path = small_name(folder, i); ::unlink(path.c_str()) != 0) return file_error("unlink", path);
-  return static_cast<double>(cpu_ns() - began) / kSmallFiles;
+  return static_cast<double>(cpu_ns() - began) / kFiles;
 }
 
 /// What sleeping between pieces of work adds to their CPU time: 100 pieces of 100 pages in calls of 10 KiB.

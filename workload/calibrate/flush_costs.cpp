@@ -14,7 +14,7 @@ namespace spillway::calibrate {
 
 namespace {
 
-constexpr std::int64_t kBig = 64LL << 20, kPiece = 64LL << 10, kPage = 4096;
+constexpr std::int64_t kPiece = 64LL << 10;
 constexpr int kSmallFiles = 800;  // all open at once: below the usual limit of 1024
 
 /// CPU time of all per-CPU kernel workers so far ("kworker/0:1", not the unbound "kworker/u4:1"), from schedstat.

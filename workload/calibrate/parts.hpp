@@ -9,6 +9,9 @@
 
 namespace spillway::calibrate {
 
+/// What is measured in: one page, and the large file.
+inline constexpr std::int64_t kPage = 4096, kBig = 64LL << 20;
+
 CpuMeasurements measure_cpu(int cpus);
 Result<FileMeasurements> measure_files(const std::string& folder);
 Result<FlushMeasurements> measure_flush(const std::string& folder, std::vector<std::string>& notes);

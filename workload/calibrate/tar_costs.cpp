@@ -14,7 +14,6 @@ namespace spillway::calibrate {
 
 namespace {
 
-constexpr std::int64_t kPage = 4096;
 
 double seconds_of(const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; }
 

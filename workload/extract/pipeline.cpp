@@ -187,14 +187,6 @@ void own(DataPiece& piece) {
   piece.keep = std::move(copy);
 }
 
-void take_remarks(EntryReader& reader, Tally& tally) {
-  if (!reader.has_remarks()) return;
-  for (auto& remark : reader.take_remarks()) {
-    if (remark.error) tally.error(remark.index, std::move(remark.message));
-    else tally.warn(remark.index, std::move(remark.message));
-  }
-}
-
 }  // namespace
 
 PipelineResult run_pipeline(EntryReader& reader, ByteSource* source, const Target& target, const ExtractOptions& options,
@@ -208,7 +200,7 @@ PipelineResult run_pipeline(EntryReader& reader, ByteSource* source, const Targe
   Entry entry;
   for (;;) {
     const auto more = reader.next(entry);
-    take_remarks(reader, tally);
+    tally.take_remarks(reader);
     if (!more) {
       tally.error(entry.index + 1, {"", more.error().what, more.error().sys_errno});
       break;

@@ -12,14 +12,6 @@ namespace {
 /// reader's window, where their headers are anyway.
 constexpr std::int64_t kStoredFrom = 256 * kKiB;
 
-void take_remarks(EntryReader& reader, Tally& tally) {
-  if (!reader.has_remarks()) return;
-  for (auto& remark : reader.take_remarks()) {
-    if (remark.error) tally.error(remark.index, std::move(remark.message));
-    else tally.warn(remark.index, std::move(remark.message));
-  }
-}
-
 }  // namespace
 
 bool extract_with_one_writer(EntryReader& reader, TreeWriter& writer, const ExtractOptions& options, Tally& tally) {
@@ -28,7 +20,7 @@ bool extract_with_one_writer(EntryReader& reader, TreeWriter& writer, const Extr
   Plan plan(1);
   for (;;) {
     const auto more = reader.next(entry);
-    take_remarks(reader, tally);
+    tally.take_remarks(reader);
     if (!more) {
       tally.error(entry.index, {"", more.error().what, more.error().sys_errno});
       return false;

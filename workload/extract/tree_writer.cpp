@@ -38,6 +38,14 @@ void Tally::error(std::int64_t index, Message message) {
   if (errors.size() < 100) errors.push_back({index, std::move(message)});
 }
 
+void Tally::take_remarks(EntryReader& reader) {
+  if (!reader.has_remarks()) return;
+  for (auto& remark : reader.take_remarks()) {
+    if (remark.error) error(remark.index, std::move(remark.message));
+    else warn(remark.index, std::move(remark.message));
+  }
+}
+
 void Tally::collision(std::string path) {
   ++counts.collision_count;
   if (counts.collisions.size() < 100) counts.collisions.push_back(std::move(path));

@@ -17,6 +17,7 @@
 #include "workload/extract/directory_cache.hpp"
 #include "workload/extract/entry.hpp"
 #include "workload/extract/entry_name.hpp"
+#include "workload/extract/entry_reader.hpp"
 #include "workload/extract/report.hpp"
 
 namespace spillway::extract {
@@ -60,6 +61,8 @@ struct Tally {
   void warn(std::int64_t index, Message message);
   void error(std::int64_t index, Message message);
   void collision(std::string path);
+  /// What the reader had to say since the last call.
+  void take_remarks(EntryReader& reader);
 };
 
 class TreeWriter {

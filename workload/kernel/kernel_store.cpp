@@ -11,13 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
 std::optional<StoredKernel> read_kernel(const fs::path& folder, const std::string& name) {
   std::error_code error;
   StoredKernel kernel{.name = name, .image = folder / "linux", .release = first_line(folder / "release"), .hz = 0, .content = {}};
@@ -32,6 +25,13 @@ std::optional<StoredKernel> read_kernel(const fs::path& folder, const std::strin
 }
 
 }  // namespace
+
+std::string first_line(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
 
 fs::path kernel_folder() {
   if (const char* cache = std::getenv("SPILLWAY_CACHE_DIR"); cache != nullptr && *cache != '\0') return fs::path(cache) / "kernels";

@@ -18,6 +18,8 @@ struct StoredKernel {
   std::string content;              ///< hash of source, patches and configuration
 };
 
+/// The first line of a file, without its end; empty when it cannot be read.
+[[nodiscard]] std::string first_line(const std::filesystem::path& path);
 /// $SPILLWAY_CACHE_DIR, else $XDG_CACHE_HOME/spillway, else ~/.cache/spillway; kernels/ in it.
 [[nodiscard]] std::filesystem::path kernel_folder();
 /// Every kernel there, by name.

@@ -30,7 +30,7 @@ struct ClockMessage {
 };
 static_assert(sizeof(ClockMessage) == 16);
 // The wall clock inside at time 0, fixed so that times stamped on files repeat.
-constexpr std::uint64_t kStartOfTime = 1'800'000'000'000'000'000ULL;
+constexpr std::uint64_t kStartOfTimeNs = 1'800'000'000'000'000'000ULL;
 // As far ahead as the guest may run when the device has nothing to do: the guest's own times are signed.
 constexpr std::uint64_t kForever = 1ULL << 62;
 
@@ -213,7 +213,7 @@ struct VirtualDisk::Ends {
       case kWait: guest_waits = true; break;
       case kGet: answer.time = now; break;
       case kUpdate: now = std::max(now, message.time); break;
-      case kTimeOfDay: answer.time = kStartOfTime + now; break;
+      case kTimeOfDay: answer.time = kStartOfTimeNs + now; break;
       default: return broken(fmt::format("the guest's clock sent operation {}", message.op));
     }
     return send_all(clock, &answer, sizeof answer);

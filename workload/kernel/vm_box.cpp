@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 // The disk's image is memory of the host, so that no disk of the host is measured by mistake.
 constexpr const char* kImageFolder = "/dev/shm";
-constexpr std::chrono::seconds kWallLimit{3600};
+constexpr std::chrono::seconds kVmWallLimit{3600};
 // measured: an emulated boot to power-off takes 5 s; a KVM guest that hangs shows nothing at all.
 constexpr std::chrono::seconds kProbeLimit{20};
 constexpr Bytes kResultsDisk{256 * kMiB};
@@ -32,13 +32,6 @@ constexpr Bytes kResultsDisk{256 * kMiB};
 std::string read_text(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
 }
 
 std::optional<fs::path> find_qemu() {
@@ -124,7 +117,7 @@ class VmBox final : public Box {
     add({"-drive", fmt::format("file={},if=virtio,format=raw,cache=unsafe{}", disk.path().string(), throttle)});
     add({"-drive", fmt::format("file={},if=virtio,format=raw,cache=unsafe", results.path().string())});
     command.console = folder / "console.log";
-    command.limit = kWallLimit;
+    command.limit = kVmWallLimit;
     SPILLWAY_ASSIGN(const double wall_s, run_child(command, [&](double wall) {
                       if (context.live) context.live({fmt::format("vm: {:.0f} s", wall)});
                     }));

@@ -216,7 +216,7 @@ class Repeat {
     if (interrupted()) return fail(ErrorKind::refused, "interrupted; the box is as it was before", EINTR);
     if (process.exit_code != 0) return fail(ErrorKind::refused, fmt::format("the pipeline failed: {}", read_line(messages).value_or(fmt::format("exit code {}", process.exit_code))));
     SPILLWAY_ASSIGN(const std::string text, read_text(output));
-    SPILLWAY_ASSIGN(pipeline_, outcome_from(nlohmann::json::parse(text, nullptr, false)));
+    SPILLWAY_ASSIGN(pipeline_, outcome_from(nlohmann::ordered_json::parse(text, nullptr, false)));
     std::error_code ignored;
     std::filesystem::remove(output, ignored);
     outcome_.origin_ns = process.started.released_ns;
@@ -408,13 +408,13 @@ class Repeat {
   void modeled_disk() {
     if (!target_.modeled) return;
     const auto text = target_.modeled->report();
-    const auto report = text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json{};
+    const auto report = text ? nlohmann::ordered_json::parse(*text, nullptr, false) : nlohmann::ordered_json{};
     if (!report.is_object() || !report.contains("disks")) {
       record_.notes.push_back("the modeled disk gave no report");
       return;
     }
     auto& device = record_.device;
-    const auto number = [](const nlohmann::json& from, const char* key) {
+    const auto number = [](const nlohmann::ordered_json& from, const char* key) {
       const auto it = from.find(key);
       return it != from.end() && it->is_number() ? it->get<double>() : 0.0;
     };

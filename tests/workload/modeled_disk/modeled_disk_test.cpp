@@ -129,7 +129,7 @@ TEST_CASE("modeled disk: one disk's random reads take seek and rotation, in real
   close(fd);
   const auto report = disk->stop();
   REQUIRE(report);
-  const auto json = nlohmann::json::parse(*report);
+  const auto json = nlohmann::ordered_json::parse(*report);
   const double requested_ms = json["service"]["requested"]["mean_us"].get<double>() * 1e-3;
   fmt::print("random 4 KiB reads on a modeled 7200 rpm disk: {:.2f} ms each, the model asked for {:.2f} ms, answers late "
              "by p50 {} us, p99 {} us\n", per_read_ms, requested_ms, json["service"]["late"]["p50_us"].dump(),
@@ -183,12 +183,12 @@ TEST_CASE("modeled disk: XFS on a loop on twelve modeled disks keeps its data, a
     }
     const auto live = disk->report();
     REQUIRE(live);
-    CHECK(nlohmann::json::parse(*live)["host"]["written_bytes"].get<std::int64_t>() > kFiles * static_cast<std::int64_t>(kSize));
+    CHECK(nlohmann::ordered_json::parse(*live)["host"]["written_bytes"].get<std::int64_t>() > kFiles * static_cast<std::int64_t>(kSize));
     xfs.take_down();
     const auto report = disk->stop();
     INFO((report ? std::string() : report.error().what));
     REQUIRE(report);
-    const auto json = nlohmann::json::parse(*report);
+    const auto json = nlohmann::ordered_json::parse(*report);
     CHECK(json["disks"].size() == 12);
     CHECK(json["host"]["written_bytes"].get<std::int64_t>() > kFiles * static_cast<std::int64_t>(kSize));
     std::int64_t on_disks = 0;

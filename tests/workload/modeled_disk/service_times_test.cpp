@@ -31,7 +31,7 @@ TEST_CASE("modeled disk report: is JSON with units in the names", "[real][modele
   report.counters.written = Bytes{50};
   report.counters.disks.resize(3);
   report.requested.add(1ms);
-  const auto json = nlohmann::json::parse(to_json(report));
+  const auto json = nlohmann::ordered_json::parse(to_json(report));
   CHECK(json["schema"] == "spillway.modeled_disk/1");
   CHECK(json["device"] == "a \"quoted\" disk");
   CHECK(json["disks"].size() == 3);

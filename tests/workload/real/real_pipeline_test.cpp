@@ -85,7 +85,9 @@ TEST_CASE("real pipeline: a lock makes two threads one, and its waiting is booke
   const LockUse& lock = outcome.locks.at("pool");
   CHECK(lock.acquired == 400);
   CHECK(lock.held_ns >= 120'000'000);
-  CHECK(lock.contended > 40);
+  // Two threads of which each sleeps only where the other holds the lock: how often they meet is up to the scheduler
+  // (both on one core, they hardly do), that they never run at once is not.
+  CHECK(lock.contended > 0);
   CHECK(lock.wait_ns > 0);
   CHECK(outcome.elapsed_s >= 0.120);  // two threads, yet not faster than one
   Record record;

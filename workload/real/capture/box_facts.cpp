@@ -14,7 +14,7 @@
 namespace spillway::real {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 /// "6.1.0-57-cloud-amd64" -> "6.1.0"; nullopt if there is no version in the word.
 std::optional<std::string> version_in(std::string_view word) {

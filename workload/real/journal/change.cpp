@@ -17,7 +17,7 @@
 namespace spillway::real {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 template <class... F>
 struct Overloaded : F... {

@@ -90,7 +90,7 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::filesystem::path& dire
   if (const auto text = read_text(directory / kFile)) {
     bool same_boot = false;
     for (const auto line : split_lines(*text)) {
-      const auto json = nlohmann::json::parse(line, nullptr, false);
+      const auto json = nlohmann::ordered_json::parse(line, nullptr, false);
       if (json.is_object() && json.contains("boot_id")) same_boot = json["boot_id"] == boot_id();
       if (json.is_object() && json.contains("undone")) {
         const auto id = json.value("undone", std::uint64_t{0});
@@ -118,7 +118,7 @@ Status Journal::start_file() {
   file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file_ < 0) return fail(ErrorKind::refused, fmt::format("cannot write {}: {}", path, std::strerror(errno)), errno);
   const auto self = identify(::getpid());
-  const nlohmann::json first{{"journal", 1}, {"boot_id", boot_id()}, {"pid", ::getpid()},
+  const nlohmann::ordered_json first{{"journal", 1}, {"boot_id", boot_id()}, {"pid", ::getpid()},
                              {"start_ticks", self ? self->start_ticks : 0}};
   SPILLWAY_TRY(append_line(first.dump() + "\n", true));
   const int folder = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);  // the name itself must be durable too

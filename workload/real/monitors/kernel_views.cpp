@@ -8,8 +8,6 @@
 namespace spillway::real {
 namespace {
 
-constexpr std::int64_t kKbPerPage = 4;
-
 std::vector<std::int64_t> numbers(std::string_view line) {
   std::vector<std::int64_t> found;
   for (const auto word : split_words(line))

@@ -9,6 +9,9 @@
 
 namespace spillway::real {
 
+/// The kernel prints kB and counts pages of 4096 bytes.
+inline constexpr std::int64_t kKbPerPage = 4;
+
 /// /proc/vmstat, in pages.
 struct DirtyView {
   std::int64_t dirty = 0, writeback = 0, thresh = 0, background = 0;

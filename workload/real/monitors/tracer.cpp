@@ -16,6 +16,7 @@
 
 #include "workload/real/monitors/controller_probe.hpp"
 #include "workload/real/monitors/kernel_symbols.hpp"
+#include "workload/real/monitors/kernel_views.hpp"
 #include "workload/real/monitors/off_cpu.hpp"
 #include "workload/real/system/process.hpp"
 #include "workload/real/system/text_file.hpp"
@@ -34,7 +35,6 @@ int tracefs_iterate_raw_events(struct tep_handle* tep, struct tracefs_instance* 
 namespace spillway::real {
 namespace {
 
-constexpr std::int64_t kKbPerPage = 4;
 /// Per CPU. A decision is about 150 bytes; with stacks, a thousand sleeps a second fill this in two seconds, and the
 /// reader comes ten times a second.
 constexpr const char* kBufferKb = "4096";

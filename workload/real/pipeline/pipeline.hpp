@@ -41,8 +41,8 @@ Status pipeline_available(const PipelineSpec& spec);
 Result<PipelineOutcome> run_pipeline(const PipelineSpec& spec, const std::string& directory, std::uint64_t seed);
 
 /// Writes the outcome for the process that asked, and reads it there.
-nlohmann::json to_json(const PipelineOutcome& outcome);
-Result<PipelineOutcome> outcome_from(const nlohmann::json& json);
+nlohmann::ordered_json to_json(const PipelineOutcome& outcome);
+Result<PipelineOutcome> outcome_from(const nlohmann::ordered_json& json);
 
 /// Fills jobs, stages, counters and notes of the record: the same members as the simulated box fills.
 void fill_record(Record& record, const PipelineSpec& spec, const PipelineOutcome& outcome);

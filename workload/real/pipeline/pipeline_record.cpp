@@ -9,7 +9,7 @@
 namespace spillway::real {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 double at_share(const std::vector<std::int64_t>& sorted, double share) {
   if (sorted.empty()) return 0;

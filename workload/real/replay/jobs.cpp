@@ -17,7 +17,7 @@
 namespace spillway::real {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 constexpr std::int64_t kProbeInterval_ns = 100'000'000;
 
 double number(const Json& object, const char* key) {
