@@ -155,10 +155,11 @@ class Comparison {
     const struct stat& there = file.status();
     if (options_.owner && (there.st_uid != entry.uid || there.st_gid != entry.gid))
       differ(path, fmt::format("owner: {}:{} in the archive, {}:{} in the tree", entry.uid, entry.gid, there.st_uid, there.st_gid));
-    const bool time_counts = options_.mtime && entry.has_mtime && (options_.target_mtime || (!path.empty() && path != "."));
-    if (time_counts && (there.st_mtim.tv_sec != entry.mtime_s || there.st_mtim.tv_nsec != entry.mtime_ns))
-      differ(path, fmt::format("mtime: {}.{:09} in the archive, {}.{:09} in the tree", entry.mtime_s, entry.mtime_ns,
+    if (options_.mtime && entry.has_mtime && (there.st_mtim.tv_sec != entry.mtime_s || there.st_mtim.tv_nsec != entry.mtime_ns)) {
+      if (entry.type == EntryType::directory && !options_.directory_mtime) ++result_.directory_mtimes;
+      else differ(path, fmt::format("mtime: {}.{:09} in the archive, {}.{:09} in the tree", entry.mtime_s, entry.mtime_ns,
                                there.st_mtim.tv_sec, there.st_mtim.tv_nsec));
+    }
     if (entry.type == EntryType::symlink) {
       const std::string target = file.link_target();
       if (target != entry.link) differ(path, fmt::format("link target: \"{}\" in the archive, \"{}\" in the tree", entry.link, target));

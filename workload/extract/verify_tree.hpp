@@ -24,7 +24,8 @@ struct VerifyOptions {
   bool mode = true;
   mode_t mode_mask = 07777;      ///< of the archive's mode, what the tree should have (0777 & ~umask for ordinary users)
   bool mtime = true;
-  bool target_mtime = true;      ///< of the directory itself (the member "."); bsdtar leaves that of a directory that is there
+  bool directory_mtime = true;   ///< false: a directory's other mtime is counted and is no difference. GNU tar 1.34 gives DIR/ its
+                                 ///< time too early when DIR-x comes between DIR/ and DIR/file; bsdtar leaves that of "."
   bool xattrs = true;            ///< extended attributes and ACLs
   bool holes = true;             ///< no data blocks where the archive has a hole of a whole block
   bool extra_names = true;       ///< names in the tree that are not in the archive are differences
@@ -42,6 +43,7 @@ struct TreeComparison {
   std::int64_t names = 0;                   ///< compared
   std::int64_t data_bytes = 0;              ///< compared
   std::int64_t refused_names = 0;           ///< members whose name an extraction refuses (".."): not compared
+  std::int64_t directory_mtimes = 0;        ///< that differ, where they are no difference
   std::int64_t difference_count = 0;
   std::vector<TreeDifference> differences;  ///< the first 100
   [[nodiscard]] bool same() const { return difference_count == 0; }

@@ -323,6 +323,34 @@ TEST_CASE("verify_tree: every kind of difference is found and named", "[workload
   run(fmt::format("chmod -R u+rwx {}", source.string()));
 }
 
+TEST_CASE("verify_tree: GNU tar's early directory times are counted, and are a difference only where asked for", "[workload][extract][verify]") {
+  // "d-x" between "d/" and "d/file", as in a tree sorted by its bytes: GNU tar gives d/ its time before it writes d/file.
+  const Scratch scratch;
+  const fs::path source = scratch.directory("source");
+  fs::create_directory(source / "d");
+  put(source / "d/file", "x", 0644);
+  put(source / "d-x", "x", 0644);
+  age(source / "d", 100);
+  const fs::path archive = scratch / "a.tar";
+  run(fmt::format("tar --format=posix --no-recursion -cf {} -C {} d d-x d/file", archive.string(), source.string()));
+  const fs::path target = scratch.directory("out");
+  run(fmt::format("tar -xf {} -C {}", archive.string(), target.string()));
+  age(target / "d", 50);  // whatever this tar does
+  const auto strict = verify_tree(archive, target, {.owner = false});
+  REQUIRE(strict);
+  CHECK(strict->difference_count == 1);
+  CHECK(strict->directory_mtimes == 0);
+  const auto counted = verify_tree(archive, target, {.owner = false, .directory_mtime = false});
+  REQUIRE(counted);
+  CHECK(counted->same());
+  CHECK(counted->directory_mtimes == 1);
+  // A file's time is one all the same.
+  age(target / "d/file", 50);
+  const auto file = verify_tree(archive, target, {.owner = false, .directory_mtime = false});
+  REQUIRE(file);
+  CHECK(file->difference_count == 1);
+}
+
 TEST_CASE("verify_tree: what cannot be compared is an error with its reason", "[workload][extract][verify]") {
   const Scratch scratch;
   const auto target = scratch.directory("out");

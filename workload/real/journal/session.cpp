@@ -82,15 +82,15 @@ Session::~Session() {
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-Result<Session::Started> Session::start_process(const std::string& what, const std::function<int()>& body,
-                                                const ProcessOptions& options) {
+Result<Session::Waiting> Session::prepare_process(const std::string& what, const std::function<int()>& body, bool serves) {
   int gate[2];
   if (::pipe2(gate, O_CLOEXEC) != 0) return fail(ErrorKind::refused, "cannot make a pipe", errno);
   const pid_t pid = ::fork();
   if (pid < 0) {
+    const int error = errno;
     ::close(gate[0]);
     ::close(gate[1]);
-    return fail(ErrorKind::refused, fmt::format("cannot start {}: {}", what, std::strerror(errno)), errno);
+    return fail(ErrorKind::refused, fmt::format("cannot start {}: {}", what, std::strerror(error)), error);
   }
   if (pid == 0) {
     ::close(gate[1]);
@@ -104,20 +104,38 @@ Result<Session::Started> Session::start_process(const std::string& what, const s
   }
   ::close(gate[0]);
   Started started{pid, 0, identify(pid).value_or(ProcessId{pid, 0}), 0};
-  auto entry = journal_->note(ChildProcess{started.id, what, options.serves});
-  if (entry) {
-    started.entry = *entry;
-    if (options.before_release) options.before_release(pid);
-    const char go = 1;
-    started.released_ns = monotonic_ns();
-    if (::write(gate[1], &go, 1) != 1) entry = fail(ErrorKind::refused, fmt::format("{} died before it began", what), errno);
-  }
-  ::close(gate[1]);
+  auto entry = journal_->note(ChildProcess{started.id, what, serves});
   if (!entry) {
+    ::close(gate[1]);
     ::waitpid(pid, nullptr, 0);
     return std::unexpected(entry.error());
   }
-  return started;
+  started.entry = *entry;
+  return Waiting{*this, started, gate[1]};
+}
+
+Session::Waiting::~Waiting() {
+  if (gate_ < 0) return;
+  // Killed, not only let go by the end of its pipe: a process that was forked later may hold a copy of that end.
+  ::kill(started_.pid, SIGKILL);
+  ::close(gate_);
+  ::waitpid(started_.pid, nullptr, 0);
+  session_->journal().forget(started_.entry);
+}
+
+Result<Session::Started> Session::Waiting::release() {
+  const char go = 1;
+  started_.released_ns = monotonic_ns();
+  if (::write(gate_, &go, 1) != 1) return fail(ErrorKind::refused, fmt::format("process {} died before it began", started_.pid), errno);
+  ::close(std::exchange(gate_, -1));
+  return started_;
+}
+
+Result<Session::Started> Session::start_process(const std::string& what, const std::function<int()>& body,
+                                                const ProcessOptions& options) {
+  SPILLWAY_ASSIGN(Waiting waiting, prepare_process(what, body, options.serves));
+  if (options.before_release) options.before_release(waiting.pid());
+  return waiting.release();
 }
 
 }  // namespace spillway::real

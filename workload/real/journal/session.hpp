@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "workload/real/journal/journal.hpp"
 
@@ -39,6 +40,24 @@ class Session {
     ProcessId id;
     std::int64_t released_ns = 0;  ///< when it was let go, CLOCK_MONOTONIC
   };
+  /// The same in two steps, so that the fsync can lie before the moment at which the process is wanted: one that waits at
+  /// its gate. Not released, it is ended and forgotten.
+  class Waiting {
+   public:
+    Waiting(Session& session, Started started, int gate) : session_(&session), started_(started), gate_(gate) {}
+    Waiting(Waiting&& other) noexcept : session_(other.session_), started_(other.started_), gate_(std::exchange(other.gate_, -1)) {}
+    Waiting& operator=(Waiting&&) = delete;
+    ~Waiting();
+    /// Lets it go; an error when it is dead already.
+    Result<Started> release();
+    [[nodiscard]] pid_t pid() const { return started_.pid; }
+
+   private:
+    Session* session_;
+    Started started_;
+    int gate_;
+  };
+  Result<Waiting> prepare_process(const std::string& what, const std::function<int()>& body, bool serves = false);
   /// `before_release` is called with the pid while the child still waits (to trace it from its first instruction).
   struct ProcessOptions {
     bool serves = false;

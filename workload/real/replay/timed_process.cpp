@@ -9,13 +9,24 @@
 
 namespace spillway::real {
 
-Result<TimedProcess> start_timed(Session& session, const std::string& what, const std::function<int()>& body,
-                                 const std::function<void(pid_t)>& before_release) {
+namespace {
+
+Result<TimedProcess> timed(Result<Session::Started> started) {
+  if (!started) return std::unexpected(started.error());
   TimedProcess process;
-  SPILLWAY_ASSIGN(process.started, session.start_process(what, body, {false, before_release}));
+  process.started = *started;
   process.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, process.started.pid, 0));
   return process;
 }
+
+}  // namespace
+
+Result<TimedProcess> start_timed(Session& session, const std::string& what, const std::function<int()>& body,
+                                 const std::function<void(pid_t)>& before_release) {
+  return timed(session.start_process(what, body, {false, before_release}));
+}
+
+Result<TimedProcess> release_timed(Session::Waiting& waiting) { return timed(waiting.release()); }
 
 std::optional<std::size_t> wait_any(Session& session, std::vector<TimedProcess*>& running, std::chrono::milliseconds limit) {
   std::vector<pollfd> ends;

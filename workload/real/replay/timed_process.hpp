@@ -26,6 +26,8 @@ struct TimedProcess {
 
 Result<TimedProcess> start_timed(Session& session, const std::string& what, const std::function<int()>& body,
                                  const std::function<void(pid_t)>& before_release = {});
+/// One that was prepared: let go.
+Result<TimedProcess> release_timed(Session::Waiting& waiting);
 /// Waits until one of them has ended, at most `limit`; returns its place, with its end and usage filled in.
 std::optional<std::size_t> wait_any(Session& session, std::vector<TimedProcess*>& running, std::chrono::milliseconds limit);
 /// Waits for this one; `tick` is called every 200 ms.
