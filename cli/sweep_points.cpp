@@ -55,6 +55,7 @@ Result<SweepFigures> sweep_figures(const std::vector<Record>& records, const std
   }
   std::vector<plots::SweepPoint> points;
   std::map<std::pair<std::string, std::string>, std::size_t> place;
+  std::map<std::string, double> words;
   std::vector<std::size_t> counts;
   const char* unit = "";
   for (const Record& record : records) {
@@ -66,7 +67,7 @@ Result<SweepFigures> sweep_figures(const std::vector<Record>& records, const std
     SPILLWAY_ASSIGN(point.y, analysis::metric_value(record, name));
     const auto axis = axis_value(point.x_text);
     // Words ("tar", "uring") stand side by side in the order of their appearance.
-    point.x = axis ? axis->number : static_cast<double>(place.size());
+    point.x = axis ? axis->number : words.try_emplace(point.x_text, static_cast<double>(words.size())).first->second;
     if (axis) unit = axis->unit;
     point.low = point.high = point.y;
     const auto [found, is_new] = place.try_emplace({point.x_text, point.series}, points.size());

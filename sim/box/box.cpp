@@ -13,7 +13,7 @@
 #include "sim/cache/file_reader.hpp"
 #include "sim/cache/page_cache.hpp"
 #include "sim/check.hpp"
-#include "sim/flusher/flusher.hpp"
+#include "sim/flusher/flushers.hpp"
 #include "sim/job/job_runner.hpp"
 #include "sim/memory/dirty_memory.hpp"
 #include "sim/xfs/simple_xfs.hpp"
@@ -83,20 +83,21 @@ class Box {
         memory_(engine_, clock_, cpus_, memory_before(in), in.ablation),
         device_(engine_, clock_, in.device, wb_, in.ablation.throttle_slices),
         files_(make_files()),
-        flusher_(engine_, cpus_, memory_, wb_, *files_,
-                 {.writeback_interval = in.memory.writeback_interval,
-                  .dirty_expire = in.memory.dirty_expire,
-                  .kernel = in.kernel,
-                  .inode_cost = in.costs.flush_inode}),
+        flushers_(engine_, cpus_, memory_, wb_, *files_,
+                  {.writeback_interval = in.memory.writeback_interval,
+                   .dirty_expire = in.memory.dirty_expire,
+                   .kernel = in.kernel,
+                   .inode_cost = in.costs.flush_inode},
+                  in.flushers),
         cache_(engine_, cpus_, cache_before(in, memory_)),
         reader_(engine_, cpus_, cache_, memory_, device_, *files_, in_.costs,
                 {.read_ahead_pages = to_pages_ceil(in.device.read_ahead).value(),
                  .io_pages = to_pages_ceil(in.device.max_request).value(),
                  .max_bio_pages = 256}),
         sample_timer_(engine_, Phase::sample, [this] { sample(); }) {
-    files_->set_flusher(flusher_);
+    files_->set_flushers(flushers_);
     device_.plug_tasks_of(cpus_);
-    cache_.cleaned_ever = [this] { return wb_.written + wb_.cancelled; };
+    cache_.cleaned_ever = [this] { return flushers_.written() + flushers_.cancelled(); };
     if (in_.replay.archive_cold) archive_.emplace(engine_, clock_, cpus_, cache_, memory_, wb_, *files_, in_);
     if (!in_.jobs.empty()) jobs_.emplace(parts(), cache_, reader_);
     trace();
@@ -106,8 +107,8 @@ class Box {
   Result<BoxOutputs> run() {
     engine_.describe_with([this] {
       return fmt::format("dirty {} writeback {} (device {}/{}), b_dirty {} b_io {} b_more_io {}, parked bios {}",
-                         memory_.file_dirty(), memory_.under_writeback(), wb_.reclaimable, wb_.writeback,
-                         flusher_.b_dirty(), flusher_.b_io(), flusher_.b_more_io(), device_.counters().parked);
+                         memory_.file_dirty(), memory_.under_writeback(), flushers_.reclaimable(), flushers_.writeback(),
+                         flushers_.b_dirty(), flushers_.b_io(), flushers_.b_more_io(), device_.counters().parked);
     });
     // Whole cores first, then what is left of the foreign load.
     for (double load = in_.before.foreign_cpus; load > 0; load -= 1) engine_.spawn(other_program(std::min(load, 1.0)));
@@ -126,7 +127,7 @@ class Box {
 
  private:
   Parts parts() {
-    return {in_, engine_, cpus_, memory_, wb_, *files_, flusher_, cache_matters(in_) ? &cache_ : nullptr, archive_ ? &*archive_ : nullptr};
+    return {in_, engine_, cpus_, memory_, *files_, flushers_, cache_matters(in_) ? &cache_ : nullptr, archive_ ? &*archive_ : nullptr};
   }
 
   std::unique_ptr<FileSystem> make_files() {
@@ -176,7 +177,7 @@ class Box {
     if (in_.replay.sync_after) {
       const Duration start = since_start();
       const TimeAccount before = harness_->account;
-      co_await flusher_.sync(*harness_);
+      co_await flushers_.sync(*harness_);
       out_.phases.push_back({"sync", start, since_start() - start, harness_->account - before});
     }
     out_.durable = since_start();
@@ -252,21 +253,24 @@ class Box {
     row.background_threshold = static_cast<std::int64_t>(t.background);
     row.freerun = static_cast<std::int64_t>(t.freerun());
     row.dirty_limit = static_cast<std::int64_t>(memory_.dirty_limit());
-    row.device_reclaimable = wb_.reclaimable;
-    row.device_writeback = wb_.writeback;
-    row.device_share = static_cast<std::int64_t>(memory_.share_of(wb_, t.thresh, dirty));
-    row.device_dirtied = wb_.dirtied;
-    row.device_written = wb_.written;
-    row.write_bandwidth = static_cast<std::int64_t>(wb_.estimate.write_bandwidth);
-    row.avg_write_bandwidth = static_cast<std::int64_t>(wb_.estimate.avg_write_bandwidth);
+    row.device_reclaimable = flushers_.reclaimable();
+    row.device_writeback = flushers_.writeback();
+    // Of several contexts the shares and bandwidths together, and the first one's rate limit.
+    for (const auto& context : flushers_.contexts()) {
+      row.device_share += static_cast<std::int64_t>(memory_.share_of(*context->wb, t.thresh, dirty));
+      row.write_bandwidth += static_cast<std::int64_t>(context->wb->estimate.write_bandwidth);
+      row.avg_write_bandwidth += static_cast<std::int64_t>(context->wb->estimate.avg_write_bandwidth);
+    }
+    row.device_dirtied = flushers_.dirtied();
+    row.device_written = flushers_.written();
     row.dirty_ratelimit = static_cast<std::int64_t>(wb_.rate.dirty_ratelimit);
-    row.b_dirty = flusher_.b_dirty();
-    row.b_io = flusher_.b_io();
-    row.b_more_io = flusher_.b_more_io();
+    row.b_dirty = flushers_.b_dirty();
+    row.b_io = flushers_.b_io();
+    row.b_more_io = flushers_.b_more_io();
     row.device_writes = device.writes;
     row.device_written_bytes = device.written;
     row.in_flight = device.in_flight;
-    row.flusher_cpu = flusher_.thread().account.cpu();
+    row.flusher_cpu = flushers_.cpu();
     out_.timeline.push_back(row);
     sample_timer_.arm(engine_.now() + in_.sample_every);
   }
@@ -307,8 +311,13 @@ class Box {
   }
 
   void finish() {
-    SPILLWAY_CHECK(wb_.dirtied == wb_.reclaimable + wb_.writeback + wb_.written + wb_.cancelled,
-                   "a dirtied page is neither dirty, under writeback, written nor cancelled");
+    for (const auto& context : flushers_.contexts()) {
+      const DeviceWriteback& wb = *context->wb;
+      SPILLWAY_CHECK(wb.dirtied == wb.reclaimable + wb.writeback + wb.written + wb.cancelled,
+                     "a dirtied page is neither dirty, under writeback, written nor cancelled");
+      out_.flushers.push_back({wb.written, context->flusher.passes(), context->flusher.thread().account});
+    }
+    for (const Thread* helper : flushers_.helpers()) add(out_.helpers, helper->account);
     SPILLWAY_CHECK(cache_.adds_up(), "the pages of a node are not its free, file and anonymous pages");
     if (jobs_) out_.cache = jobs_->cache_outputs();
     out_.cache.tracked = cache_matters(in_);
@@ -333,21 +342,23 @@ class Box {
     SPILLWAY_CHECK(wrong.empty(), wrong);
     out_.filesystem = files_->outputs();
     out_.workers = files_->workers();
+    int flush_workers = 0;
     for (const Thread& t : cpus_.threads()) {
       if (t.name() != "flush" && t.name() != "kswapd" && (in_.filesystem.model == FilesystemInputs::Model::full || !t.name().starts_with("xfs"))) continue;
       WorkerOutputs worker;
       worker.name = t.name();
       worker.cpu = t.account.cpu();
       worker.runs = t.voluntary_switches;
+      if (t.name() == "flush") worker.number = flush_workers++;
       out_.workers.push_back(worker);
     }
     block_workers(c);
     for (WorkerOutputs& w : out_.workers)
       xfs::name_worker(w, in_.kernel, {.cores = in_.cpu.cores, .device = in_.device.name, .major = in_.device.major, .minor = in_.device.minor});
     if (memory_.first_pause() != SimTime{}) out_.throttle_began = memory_.first_pause().time_since_epoch();
-    out_.pages_dirtied = wb_.dirtied;
-    out_.pages_written = wb_.written;
-    out_.pages_cancelled = wb_.cancelled;
+    out_.pages_dirtied = flushers_.dirtied();
+    out_.pages_written = flushers_.written();
+    out_.pages_cancelled = flushers_.cancelled();
     out_.events = engine_.events();
   }
 
@@ -380,7 +391,7 @@ class Box {
   SimpleBlockDevice device_;
   std::optional<SimpleBlockDevice> log_device_;
   std::unique_ptr<FileSystem> files_;
-  Flusher flusher_;
+  Flushers flushers_;
   PageCache cache_;
   FileReader reader_;
   std::optional<ArchiveOnDisk> archive_;

@@ -72,6 +72,17 @@ struct ReplayInputs {
   BytesPerSec archive_rate{500 * kMB};
 };
 
+/// Who writes back; what the kinds mean is in sim/flusher/flushers.hpp.
+struct FlusherInputs {
+  enum class Kind : std::uint8_t { kernel, contexts, cgroup, user, per_writer };
+  enum class Affinity : std::uint8_t { inode, allocation_group };
+  Kind kind = Kind::kernel;
+  int count = 1;                        ///< of contexts, cgroups or helpers
+  Affinity affinity = Affinity::inode;  ///< contexts only
+  Bytes cgroup_limit{0};                ///< memory.max of each cgroup; 0: none
+  [[nodiscard]] int contexts() const { return kind == Kind::contexts || kind == Kind::cgroup ? count : 1; }
+};
+
 struct MemoryInputs {
   /// vm.dirty_*: see sim/memory/thresholds.hpp.
   DirtySettings dirty;
@@ -177,6 +188,7 @@ struct BoxInputs {
   FilesystemInputs filesystem;
   DeviceInputs device;
   ReplayInputs replay;
+  FlusherInputs flushers;
   /// A sleeper wakes up to this much after its tick, drawn from the seed. Several writers that are alike would otherwise
   /// take every decision at the same nanosecond, which no machine does: who looks first after a tick sees fewer dirty pages
   /// and sleeps less, and that decides the split among them. 0 (one writer): no draw.

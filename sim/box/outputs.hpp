@@ -78,6 +78,13 @@ struct WorkerOutputs {
   std::string shown;              ///< as `ps` shows it on that kernel (sim/xfs/worker_names.hpp); empty: not worked out
 };
 
+/// One flush context.
+struct FlusherOutputs {
+  std::int64_t pages_written = 0;
+  std::uint64_t passes = 0;
+  TimeAccount account;            ///< device: asleep on tags or write-back throttling; lock: groups and inodes; log: its space
+};
+
 struct DeviceOutputs {
   std::int64_t writes = 0, reads = 0, flushes = 0;
   Bytes written{0}, read{0};
@@ -112,6 +119,8 @@ struct BoxOutputs {
   std::vector<ThrottleTraceRow> throttle_trace;
   std::vector<RateLimitTraceRow> ratelimit_trace;
   std::vector<WorkerOutputs> workers;
+  std::vector<FlusherOutputs> flushers;      ///< by context
+  TimeAccount helpers;                       ///< of user-space flushers, together
   DeviceOutputs device;
   FilesystemOutputs filesystem;
   Duration untars_end{};          ///< end of the last untar

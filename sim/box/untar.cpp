@@ -35,14 +35,16 @@ PageCosts page_costs(const BoxInputs& in) {
 }
 
 Task<> write_buffered(Parts p, Thread& thread, TaskThrottle& throttle, Inode& inode, Bytes size, Pending& pending) {
+  // Untar i runs in cgroup i, where there are cgroups.
+  DeviceWriteback& wb = p.flushers.attach(inode, throttle.id - 1);
   const PageCosts cost = page_costs(p.in);
   const std::int64_t pages = to_pages_ceil(size).value();
   for (std::int64_t at = 0; at < pages;) {
-    if (p.memory.must_look(throttle.state, p.wb, thread.core())) {
+    if (p.memory.must_look(throttle.state, wb, thread.core())) {
       co_await spend(p, thread, pending);
-      co_await p.memory.balance(thread, throttle, p.wb);
+      co_await p.memory.balance(thread, throttle, wb);
     }
-    const std::int64_t piece = std::min(pages - at, p.memory.allowance(throttle.state, p.wb, thread.core()));
+    const std::int64_t piece = std::min(pages - at, p.memory.allowance(throttle.state, wb, thread.core()));
     pending.user += cost.user * piece;
     pending.system += cost.system * piece;
     pending.moved += to_bytes(Pages{2 * piece});
@@ -52,8 +54,8 @@ Task<> write_buffered(Parts p, Thread& thread, TaskThrottle& throttle, Inode& in
     inode.dirty.add({at, at + piece});
     at += piece;
     inode.size_pages = std::max(inode.size_pages, at);
-    p.memory.dirtied(throttle.state, p.wb, thread.core(), piece);
-    p.flusher.inode_dirtied(inode);
+    p.memory.dirtied(throttle.state, wb, thread.core(), piece);
+    p.flushers.inode_dirtied(inode);
     if (p.cache) co_await p.cache->wrote(thread, inode, at - piece, at);
   }
 }

@@ -6,7 +6,7 @@
 #include "sim/box/outputs.hpp"
 #include "sim/cpu/cpu_set.hpp"
 #include "sim/engine/engine.hpp"
-#include "sim/flusher/flusher.hpp"
+#include "sim/flusher/flushers.hpp"
 #include "sim/memory/dirty_memory.hpp"
 #include "sim/xfs/file_system.hpp"
 
@@ -21,9 +21,8 @@ struct Parts {
   Engine& engine;
   CpuSet& cpus;
   DirtyMemory& memory;
-  DeviceWriteback& wb;
   FileSystem& files;
-  Flusher& flusher;
+  Flushers& flushers;
   PageCache* cache = nullptr;          ///< set where the run needs to know what is cached
   ArchiveOnDisk* archive = nullptr;    ///< set where the archive is not in the cache at the start
 };

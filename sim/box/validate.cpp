@@ -52,6 +52,9 @@ Status validate(const BoxInputs& in) {
                                 to_bytes((*device)->capacity()).value(), in.filesystem.size.value()));
   }
   if (d.write_iops < 0) return refuse("a limit on I/Os per second must not be negative");
+  if (in.flushers.count < 1 || in.flushers.count > 4096) return refuse(fmt::format("{} flushers; give 1 to 4096", in.flushers.count));
+  if (in.flushers.cgroup_limit.value() < 0 || (in.flushers.cgroup_limit.value() > 0 && in.flushers.kind != FlusherInputs::Kind::cgroup))
+    return refuse("a cgroup's memory limit needs flushers of the kind \"cgroup\" and must not be negative");
   const auto& r = in.replay;
   if (r.untars > 0) {
     if (!r.catalogue || r.catalogue->files.empty()) return refuse("the untars have no files: the catalogue is empty");

@@ -18,7 +18,8 @@ void Composite::submit(SimTime now, const Request& request) {
 
 std::optional<SimTime> Composite::next_event() const {
   std::optional<SimTime> next = own_event();
-  for (const auto& member : members_) next = earlier(next, member->next_event());
+  for (const SimTime due : due_)
+    if (due != kNever) next = earlier(next, due);
   if (!finished_.empty()) next = earlier(next, finished_.front().at);
   return next;
 }
@@ -27,13 +28,12 @@ void Composite::advance(SimTime now, std::vector<Completion>& done) {
   for (auto next = next_event(); next && *next <= now; next = next_event()) {
     now_ = std::max(now_, *next);
     for (std::size_t m = 0; m < members_.size(); ++m) {
-      const auto due = members_[m]->next_event();
-      if (!due || *due > now_) continue;
+      if (due_[m] > now_) continue;
       scratch_.clear();
       members_[m]->advance(now_, scratch_);
-      // A completion may send more to the same member, which must not touch the list under our feet.
-      const std::vector<Completion> completed = scratch_;
-      for (const Completion& c : completed) {
+      look_at(m);
+      // A completion may send more to the same member: that completes nothing at once, so the list stays as it is.
+      for (const Completion& c : scratch_) {
         const Tag tag = tags_[c.id];
         free_ids_.push_back(c.id);
         member_done(c.at, m, tag);
@@ -58,6 +58,7 @@ void Composite::send(SimTime now, std::size_t member, Request request, Tag tag) 
   }
   request.id = id;
   members_[member]->submit(now, request);
+  look_at(member);
 }
 
 void Composite::finish(const Request& request, SimTime submitted, SimTime at) {

@@ -10,7 +10,8 @@ namespace spillway::sim::device {
 
 class Composite : public Device {
  public:
-  explicit Composite(std::vector<std::unique_ptr<Device>> members) : members_(std::move(members)) {}
+  explicit Composite(std::vector<std::unique_ptr<Device>> members)
+      : members_(std::move(members)), due_(members_.size(), kNever) {}
 
   void submit(SimTime now, const Request& request) final;
   std::optional<SimTime> next_event() const final;
@@ -41,6 +42,12 @@ class Composite : public Device {
   Counters totals_;
 
  private:
+  static constexpr SimTime kNever = SimTime::max();
+  /// A member's next event changes only when it is sent something or advanced: it is remembered, not asked for at every
+  /// step of the array.
+  void look_at(std::size_t member) { due_[member] = members_[member]->next_event().value_or(kNever); }
+
+  std::vector<SimTime> due_;              ///< each member's next event
   std::vector<Tag> tags_;                 ///< by the id that the member sees
   std::vector<std::uint64_t> free_ids_;
   std::vector<Completion> finished_, scratch_;

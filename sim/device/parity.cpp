@@ -337,8 +337,7 @@ class Parity final : public Composite {
     Stage& stage = stages_[index];
     if (!stage.reading) return issue_writes(now, index);
     stage.outstanding = static_cast<std::int64_t>(stage.plan.reads.size());
-    const auto reads = stage.plan.reads;
-    for (const PlannedIo& io : reads) {
+    for (const PlannedIo& io : stage.plan.reads) {
       send(now, static_cast<std::size_t>(io.member),
            Request{.start = Sectors{io.start}, .length = Sectors{io.length}, .sync = stage.sync, .meta = stage.meta,
                    .reason = Reason::rmw_read}, tag(Kind::stage, index));
@@ -346,14 +345,14 @@ class Parity final : public Composite {
   }
 
   void issue_writes(SimTime now, std::size_t index) {
-    const Stage stage = stages_[index];
+    Stage& stage = stages_[index];
     Request out{.write = true, .fua = stage.fua, .sync = stage.sync, .meta = stage.meta};
     if (stage.partial) {
       totals_.full_rows += stage.plan.full_rows;
       totals_.rmw_rows += stage.plan.rmw_rows;
       totals_.reconstruct_rows += stage.plan.reconstruct_rows;
       out.reason = stage.plan.rmw_rows + stage.plan.reconstruct_rows > 0 ? Reason::rmw_write : Reason::host;
-      stages_[index].outstanding = static_cast<std::int64_t>(stage.plan.writes.size());
+      stage.outstanding = static_cast<std::int64_t>(stage.plan.writes.size());
       for (const PlannedIo& io : stage.plan.writes) {
         out.start = Sectors{io.start};
         out.length = Sectors{io.length};
@@ -363,7 +362,7 @@ class Parity final : public Composite {
       return;
     }
     totals_.full_rows += stage.cache_rows;
-    stages_[index].outstanding = shape_.members;
+    stage.outstanding = shape_.members;
     for (int m = 0; m < shape_.members; ++m) {
       std::int64_t parity_rows = 0;
       if (stage.rows >= shape_.members) parity_rows = stage.rows / shape_.members * shape_.parity;

@@ -26,7 +26,7 @@ Flusher::Flusher(Engine& engine, CpuSet& cpus, DirtyMemory& memory, DeviceWriteb
       wb_(wb),
       files_(files),
       params_(params),
-      thread_(cpus.new_thread("flush", cpus.cores() - 1)),
+      thread_(cpus.new_thread("flush", params.core)),
       wake_queue_(engine, Phase::flusher),
       delayed_(engine, Phase::flusher, [this] { wake(); }),
       last_old_flush_(memory.clock().jiffies(engine.now())) {
@@ -122,10 +122,7 @@ Task<> Flusher::do_writeback() {
     Work work = work_list_.front();
     work_list_.pop_front();
     co_await write_back(work);
-    if (work.done) {
-      *work.done = true;
-      work.waiter->wake_all();
-    }
+    if (work.left && --*work.left == 0) work.waiter->wake_all();
   }
   const Jiffies interval = ticks(params_.writeback_interval);
   if (interval > 0 && now() >= last_old_flush_ + interval) {
@@ -155,7 +152,7 @@ Task<> Flusher::write_back(Work& work) {
       queue_io(dirtied_before);
       queued = true;
     }
-    const bool progress = co_await write_inodes(work, dirtied_before);
+    const bool progress = co_await write_inodes(thread_, work, dirtied_before);
     if (progress || (!queued && !params_.kernel.requeue_only_on_progress)) continue;
     if (b_more_io_.empty()) break;
     // Only files that somebody else is visiting are left: look again a tick later.
@@ -163,12 +160,12 @@ Task<> Flusher::write_back(Work& work) {
   }
 }
 
-Task<bool> Flusher::write_inodes(Work& work, Jiffies dirtied_before) {
+Task<bool> Flusher::write_inodes(Thread& thread, Work& work, Jiffies dirtied_before) {
   const Jiffies began = now();
   std::int64_t wrote_in_all = 0;
   while (Inode* inode = b_io_.back()) {
     b_io_.remove(*inode);
-    if (inode->being_synced && !work.sync_all) {
+    if (inode->being_synced) {  // somebody else is visiting it: next turn
       b_more_io_.push_front(*inode);
       continue;
     }
@@ -176,6 +173,7 @@ Task<bool> Flusher::write_inodes(Work& work, Jiffies dirtied_before) {
     const std::int64_t chunk =
         work.sync_all || work.tagged
             ? kEverything
+            : work.by_caller ? work.nr_pages
             : params_.kernel.slice_by_bandwidth
                   ? writeback_chunk(wb_.estimate.avg_write_bandwidth, memory_.dirty_limit(), work.nr_pages)
                   : static_cast<std::int64_t>(kMinWritebackPages);
@@ -188,7 +186,7 @@ Task<bool> Flusher::write_inodes(Work& work, Jiffies dirtied_before) {
 
     inode->being_synced = true;
     memory_.estimate_start(wb_);
-    co_await files_.write_pages(thread_, *inode, control);
+    co_await files_.write_pages(thread, *inode, control);
     memory_.estimate_update(wb_);
     inode->being_synced = false;
 
@@ -202,25 +200,24 @@ Task<bool> Flusher::write_inodes(Work& work, Jiffies dirtied_before) {
   co_return wrote_in_all > 0;
 }
 
-Task<> Flusher::sync(Thread& caller) {
-  WaitQueue waiter{engine_, Phase::task};
-  for (const bool all : {false, true}) {
-    bool done = false;
-    Work work;
-    work.nr_pages = all ? kEverything : memory_.file_dirty() + b_dirty_.size() + b_io_.size() + b_more_io_.size();
-    work.sync_all = all;
-    work.tagged = !all;
-    work.done = &done;
-    work.waiter = &waiter;
-    work_list_.push_back(work);
-    wake();
-    {
-      Blocked blocked{engine_, caller.account.device};
-      while (!done) co_await waiter.wait();
-    }
-    if (all) co_await files_.wait_for_writeback(caller);
-  }
-  co_await files_.force_log(caller);
+void Flusher::queue_sync(bool all, int& left, WaitQueue& waiter) {
+  Work work;
+  work.nr_pages = all ? kEverything : memory_.file_dirty() + b_dirty_.size() + b_io_.size() + b_more_io_.size();
+  work.sync_all = all;
+  work.tagged = !all;
+  work.left = &left;
+  work.waiter = &waiter;
+  work_list_.push_back(work);
+  wake();
+}
+
+Task<std::int64_t> Flusher::write_for(Thread& caller, std::int64_t pages) {
+  Work work;
+  work.nr_pages = pages;
+  work.range_cyclic = work.by_caller = true;
+  if (b_io_.empty()) queue_io(now());
+  co_await write_inodes(caller, work, now());
+  co_return pages - work.nr_pages;
 }
 
 }  // namespace spillway::sim

@@ -1,5 +1,6 @@
 #pragma once
-/// The flusher of one device: decides when to write, which files, in which order and how much of each at a time.
+/// The flusher of one device, or of one of several contexts of it: decides when to write, which files, in which order and
+/// how much of each at a time.
 /// fs/fs-writeback.c (6.18), wb_workfn(), wb_writeback(), writeback_sb_inodes(), queue_io(), requeue_inode().
 ///
 /// One worker; it is woken by writers above the background threshold, by its own timer while something is dirty, and by
@@ -25,6 +26,7 @@ struct FlusherParams {
   KernelVersion kernel = kernel_versions().back();
   Duration inode_cost = std::chrono::microseconds{2};
   Duration wake_latency = std::chrono::microseconds{10};  ///< from the wake-up to the worker's first step. assumed.
+  int core = 0;                                           ///< where its thread starts
 };
 
 /// Pages that one visit to a file may write: half a second of the device's bandwidth, in steps of 4 MiB.
@@ -41,8 +43,11 @@ class Flusher {
   void forget(Inode& inode);
   /// Wake the worker now. wb_start_background_writeback().
   void wake();
-  /// syncfs: both passes by the worker, the wait for the data, the log. Returns when durable.
-  Task<> sync(Thread& caller);
+  /// One of syncfs' two passes, by the worker: what is dirty now (tagged), or everything. `left` is counted down and
+  /// `waiter` woken when it is done.
+  void queue_sync(bool all, int& left, WaitQueue& waiter);
+  /// Writes back up to `pages` pages in the caller's own thread; returns how many. writeback_inodes_wbc() of 2.6.32.
+  Task<std::int64_t> write_for(Thread& caller, std::int64_t pages);
 
   [[nodiscard]] std::int64_t b_dirty() const { return b_dirty_.size(); }
   [[nodiscard]] std::int64_t b_io() const { return b_io_.size(); }
@@ -54,15 +59,15 @@ class Flusher {
   struct Work {
     std::int64_t nr_pages = 0;
     bool sync_all = false, tagged = false, range_cyclic = false;
-    bool for_kupdate = false, for_background = false;
-    bool* done = nullptr;
+    bool for_kupdate = false, for_background = false, by_caller = false;
+    int* left = nullptr;
     WaitQueue* waiter = nullptr;
   };
   Task<> worker();
   Task<> do_writeback();
   Task<> write_back(Work& work);
-  /// One round over b_io; true if anything was written or cleaned. writeback_sb_inodes().
-  Task<bool> write_inodes(Work& work, Jiffies dirtied_before);
+  /// One round over b_io in that thread; true if anything was written or cleaned. writeback_sb_inodes().
+  Task<bool> write_inodes(Thread& thread, Work& work, Jiffies dirtied_before);
   void queue_io(Jiffies dirtied_before);
   void requeue(Inode& inode, const WritebackControl& control, Jiffies dirtied_before);
   void redirty_tail(Inode& inode);

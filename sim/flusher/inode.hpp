@@ -11,6 +11,7 @@
 namespace spillway::sim {
 
 struct DeviceWriteback;
+class Flusher;
 struct Inode;
 
 enum class InodeListName : std::uint8_t { none, b_dirty, b_io, b_more_io };
@@ -38,6 +39,12 @@ struct Inode {
   Jiffies dirtied_when = 0;
   bool being_synced = false;          ///< I_SYNC: a flusher is visiting it
   bool redirtied_metadata = false;
+  /// Who writes it back, from its first dirty page on (struct bdi_writeback of the inode). The file system sets `wb` to the
+  /// device's first context when it makes the inode; Flushers binds both.
+  Flusher* flusher = nullptr;
+  DeviceWriteback* wb = nullptr;
+  int helpers_inside = 0;             ///< sync_file_range() calls under way: they do not take I_SYNC
+  bool helper_asked = false;          ///< it stands on a helper's list of files that have grown
   InodeListName list = InodeListName::none;
   Inode* prev = nullptr;
   Inode* next = nullptr;

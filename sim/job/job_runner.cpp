@@ -256,10 +256,11 @@ Task<> JobRunner::one_write(Job& job, Instance& instance, JobInstance& result, s
     files_[file].lock->unlock();
     co_return;
   }
+  DeviceWriteback& wb = p_.flushers.attach(inode);
   const Duration calls = costs.io_call * operations / std::max<std::int64_t>(end - first, 1);
   for (std::int64_t at = first; at < end;) {
-    if (p_.memory.must_look(process.throttle.state, p_.wb, thread.core())) co_await p_.memory.balance(thread, process.throttle, p_.wb);
-    const std::int64_t pages = std::min(end - at, p_.memory.allowance(process.throttle.state, p_.wb, thread.core()));
+    if (p_.memory.must_look(process.throttle.state, wb, thread.core())) co_await p_.memory.balance(thread, process.throttle, wb);
+    const std::int64_t pages = std::min(end - at, p_.memory.allowance(process.throttle.state, wb, thread.core()));
     const Placement to = co_await cache_.prepare_write(thread, inode, at, at + pages);
     const int home = p_.cpus.node_of(thread.core());
     const std::int64_t buffer = process.buffer.pages();
@@ -272,10 +273,10 @@ Task<> JobRunner::one_write(Job& job, Instance& instance, JobInstance& result, s
     if (at + pages > inode.size_pages) p_.files.reserve(inode, at + pages);
     const std::int64_t fresh = inode.dirty.add({at, at + pages});
     inode.size_pages = std::max(inode.size_pages, at + pages);
-    p_.memory.dirtied(process.throttle.state, p_.wb, thread.core(), fresh);
+    p_.memory.dirtied(process.throttle.state, wb, thread.core(), fresh);
     if (fresh == pages) cache_.dirtied(to);
     else if (fresh > 0) cache_.dirtied(to.scaled_to(fresh));
-    p_.flusher.inode_dirtied(inode);
+    p_.flushers.inode_dirtied(inode);
     at += pages;
   }
   files_[file].lock->unlock();

@@ -1,12 +1,14 @@
 #pragma once
-/// What the kernel remembers of one device's writeback (struct bdi_writeback): page counters, the bandwidth estimate, the
+/// What the kernel remembers of one device's writeback, or of one context's of it (struct bdi_writeback): page counters, the bandwidth estimate, the
 /// rate limit of its writers, and its part of recent completions. State only; DirtyMemory moves it.
 
 #include <cstdint>
 #include <functional>
 #include <string>
 
+#include "sim/cpu/cpu_set.hpp"
 #include "sim/cpu/jiffies.hpp"
+#include "sim/engine/task.hpp"
 #include "sim/memory/completion_share.hpp"
 #include "sim/memory/device_share.hpp"
 #include "sim/memory/rate_limit.hpp"
@@ -37,6 +39,12 @@ struct DeviceWriteback {
   /// The flusher: is it in the middle of a pass, and how to wake it. Set by the flusher.
   bool flusher_running = false;
   std::function<void()> wake_flusher = [] {};
+  /// Before 3.2: writes so many pages in the caller's thread and returns how many it wrote. Empty: nobody does that.
+  std::function<Task<std::int64_t>(Thread&, std::int64_t)> write_by_caller;
+  /// The device's first context, where this is a further one: last_throttle_sleep is the device's.
+  DeviceWriteback* device = nullptr;
+  /// Pages that the memory cgroup behind this context may hold (its own domain, cgroup v2); 0: no limit, no domain.
+  std::int64_t cgroup_pages = 0;
 
   [[nodiscard]] std::int64_t dirty() const { return reclaimable + writeback; }
 };

@@ -113,6 +113,7 @@ void DirtyMemory::written(DeviceWriteback& wb, std::int64_t pages, bool last_of_
   writeback_ -= pages;
   wb.writeback -= pages;
   wb.written += pages;
+  written_ += pages;
   SPILLWAY_CHECK(wb.writeback >= 0, "more pages ended writeback than were under it");
   catch_up_foreign();
   wb.completions.complete(periods_, pages);
@@ -178,6 +179,7 @@ bool DirtyMemory::over_background(DeviceWriteback& wb) {
   const Thresholds t = thresholds();
   const KernelWord dirty_pages = word(file_dirty_);
   if (dirty_pages > t.background) return true;
+  if (wb.cgroup_pages > 0 && word(wb.reclaimable) > cgroup_thresholds(wb).background) return true;
   return word(wb.reclaimable) > share_of(wb, t.background, dirty_pages);
 }
 
@@ -222,16 +224,63 @@ void DirtyMemory::update_bandwidth(DeviceWriteback& wb, bool with_rate_limit, Ke
 
 // -- balance_dirty_pages ---------------------------------------------------------------------------------------------
 
+/// domain_dirty_limits() of a memory cgroup: limits in bytes count as the share of all dirtyable memory that they are.
+Thresholds DirtyMemory::cgroup_thresholds(const DeviceWriteback& wb) const {
+  const Thresholds all = thresholds();
+  const auto share = [&](KernelWord limit) { return limit * word(wb.cgroup_pages) / std::max<KernelWord>(word(dirtyable_), 1); };
+  return {share(all.thresh), share(all.background)};
+}
+
+/// balance_dirty_pages() of 2.6.32: over the device's share the caller writes half as much again as it dirtied between two
+/// looks, at least; when that is not to be had it sleeps 1, 2, 4, .. ticks, at most 100 ms at a time.
+/// Left out: the part of the share that is kept from a task which dirties most of it (task_dirty_limit()).
+Task<> DirtyMemory::balance_by_writing(Thread& thread, TaskThrottle& task, DeviceWriteback& wb) {
+  const auto period = std::min<KernelWord>(ratelimit_pages_, 1024);
+  const auto chunk = static_cast<std::int64_t>(std::max(period, task.state.nr_dirtied) * 3 / 2);
+  std::int64_t wrote = 0;
+  Jiffies pause = 1;
+  bool over = false;
+  for (;;) {
+    const Thresholds t = thresholds();
+    const KernelWord share = share_of(wb, t.thresh, word(dirty()));
+    over = word(wb.dirty()) > share && word(dirty()) >= t.freerun();
+    if (!over) break;
+    wb.dirty_exceeded = true;
+    ++task.decisions;
+    if (word(wb.reclaimable) > share) wrote += co_await wb.write_by_caller(thread, chunk);
+    if (word(wb.dirty()) <= share || wrote >= chunk) break;
+    if (task.pauses++ == 0 && first_pause_ == SimTime{}) first_pause_ = engine_.now();
+    task.pause_asked += pause;
+    wb.last_throttle_sleep = now();
+    {
+      Blocked blocked{engine_, thread.account.throttled};
+      co_await engine_.sleep_until(clock_.timeout_ends(engine_.now(), pause));
+    }
+    pause = std::min<Jiffies>(pause * 2, std::max(clock_.hz() / 10, 1));
+  }
+  if (!over) wb.dirty_exceeded = false;
+  task.state.nr_dirtied = 0;
+  task.state.nr_dirtied_pause = period;
+  if (!wb.flusher_running && word(file_dirty_) > thresholds().background) wb.wake_flusher();
+}
+
 Task<> DirtyMemory::balance(Thread& thread, TaskThrottle& task, DeviceWriteback& wb) {
   const KernelWord pages_dirtied = task.state.nr_dirtied;
   const Jiffies began = now();
   co_await cpus_.run(thread, CpuMode::system, params_.balance_cost);
+  if (wb.write_by_caller) {
+    co_await balance_by_writing(thread, task, wb);
+    co_return;
+  }
   for (;;) {
     const Thresholds t = thresholds();
     const KernelWord dirty_pages = word(dirty());
     if (word(file_dirty_) > t.background && !wb.flusher_running) wb.wake_flusher();
 
-    if (!wb.share.strict_limit && dirty_pages <= t.freerun()) {
+    // A memory cgroup's task goes free only below the ceilings of both domains.
+    const Thresholds own = wb.cgroup_pages > 0 ? cgroup_thresholds(wb) : Thresholds{};
+    const bool cgroup_binds = wb.cgroup_pages > 0 && word(wb.dirty()) > own.freerun();
+    if (!wb.share.strict_limit && dirty_pages <= t.freerun() && !cgroup_binds) {
       task.state = freerun_state(now(), dirty_pages, t.thresh);
       co_return;
     }
@@ -259,6 +308,19 @@ Task<> DirtyMemory::balance(Thread& thread, TaskThrottle& task, DeviceWriteback&
     const KernelWord limit = hard_dirty_limit(dirty_limit_, t.thresh);
     std::int64_t pos_ratio = position_ratio(position);
     if (!ablation_.device_term) pos_ratio = dirty_pages >= limit ? 0 : position_cubic(setpoint, dirty_pages, limit);
+    if (cgroup_binds) {  // the domain with the lower ratio decides
+      const KernelWord mine = word(wb.dirty());
+      pos_ratio = std::min(pos_ratio, position_ratio({.thresh = own.thresh,
+                                                      .background = own.background,
+                                                      .dirty_limit = own.thresh,
+                                                      .dirty = mine,
+                                                      .wb_thresh = own.thresh,
+                                                      .wb_background = own.background,
+                                                      .wb_dirty = mine,
+                                                      .avg_write_bandwidth = wb.estimate.avg_write_bandwidth,
+                                                      .strict_limit = false,
+                                                      .floor = params_.kernel.share_floor}));
+    }
 
     if (now() > wb.bandwidth_stamp + bandwidth_interval(clock_.hz())) {
       if (wb.share.strict_limit)
@@ -288,7 +350,7 @@ Task<> DirtyMemory::balance(Thread& thread, TaskThrottle& task, DeviceWriteback&
     }
     if (task.pauses++ == 0 && first_pause_ == SimTime{}) first_pause_ = engine_.now();
     task.pause_asked += d.pause;
-    wb.last_throttle_sleep = now();
+    (wb.device ? *wb.device : wb).last_throttle_sleep = now();
     {
       Blocked blocked{engine_, thread.account.throttled};
       SimTime until = ablation_.extra_tick ? clock_.timeout_ends(engine_.now(), d.pause) : engine_.now() + d.pause * clock_.tick();

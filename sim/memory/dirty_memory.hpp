@@ -11,7 +11,10 @@
 /// The flusher reports submitted() and the completion side written(). All arithmetic is in the pure functions beside this
 /// file; here they are fed with live state at the moments at which the kernel feeds them.
 ///
-/// Not modelled: cgroup domains (1.7), per-node limits (1.8), the error of per-CPU counters.
+/// A context with a cgroup limit has a domain of its own beside the global one (1.7); its sliding limit is its threshold,
+/// and clean memory outside the cgroup is taken as ample.
+///
+/// Not modelled: per-node limits (1.8), the error of per-CPU counters.
 
 #include <cstdint>
 #include <functional>
@@ -103,6 +106,8 @@ class DirtyMemory {
   [[nodiscard]] Thresholds thresholds() const;
   [[nodiscard]] std::int64_t file_dirty() const { return file_dirty_; }
   [[nodiscard]] std::int64_t under_writeback() const { return writeback_; }
+  /// Pages that ended writeback since the start, of all contexts.
+  [[nodiscard]] std::int64_t written_in_all() const { return written_; }
   [[nodiscard]] std::int64_t dirty() const { return file_dirty_ + writeback_; }
   [[nodiscard]] KernelWord dirty_limit() const { return dirty_limit_; }
   [[nodiscard]] std::int64_t dirtyable() const { return dirtyable_; }
@@ -115,6 +120,8 @@ class DirtyMemory {
   std::function<void(const DeviceWriteback&, const RateLimitStep&)> on_rate_limit;
 
  private:
+  Task<> balance_by_writing(Thread& thread, TaskThrottle& task, DeviceWriteback& wb);
+  [[nodiscard]] Thresholds cgroup_thresholds(const DeviceWriteback& wb) const;
   void update_bandwidth(DeviceWriteback& wb, bool with_rate_limit, KernelWord thresh, KernelWord dirty,
                         std::int64_t pos_ratio, KernelWord setpoint);
   void catch_up_foreign();
@@ -127,7 +134,7 @@ class DirtyMemory {
   CpuSet& cpus_;
   DirtyMemoryParams params_;
   Ablation ablation_;
-  std::int64_t file_dirty_ = 0, writeback_ = 0, foreign_dirty_ = 0;
+  std::int64_t file_dirty_ = 0, writeback_ = 0, written_ = 0, foreign_dirty_ = 0;
   std::int64_t dirtyable_ = 0;
   KernelWord dirty_limit_ = 0;
   Jiffies dirty_limit_stamp_ = 0;

@@ -16,7 +16,7 @@
 
 namespace spillway::sim {
 
-class Flusher;
+class Flushers;
 
 /// What the flusher asks of one visit to a file. struct writeback_control.
 struct WritebackControl {
@@ -31,8 +31,8 @@ struct WritebackControl {
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
-  /// Whom to tell when a file is unlinked. The flusher is built after the file system that it calls.
-  virtual void set_flusher(Flusher& flusher) = 0;
+  /// Whom to tell when a file is unlinked. The flushers are built after the file system that they call.
+  virtual void set_flushers(Flushers& flushers) = 0;
 
   // -- programs ------------------------------------------------------------------------------------------------------
   /// A new directory; returns its number.

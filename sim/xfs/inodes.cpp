@@ -179,6 +179,7 @@ Task<XfsInode*> Xfs::allocate_inode(Thread& thread, int ag, bool directory) {
     g.free_inodes.erase(g.free_inodes.begin());
     XfsInode& inode = inodes_.emplace_back();
     inode.id = static_cast<std::int32_t>(inodes_.size());
+    inode.wb = &wb_;
     bind_slot(inode, slot);
     inode.fs.allocation_group = at;
     co_return &inode;
@@ -254,17 +255,17 @@ Task<> Xfs::unlink(Thread& thread, Inode& base) {
   co_await end(thread, ticket);
   g.agi->unlock();
   parent.lock->unlock();
-  // Eviction: wait for a visiting flusher, drop what is dirty, wait for what is in flight.
-  while (inode.being_synced || inode.writeback_pages > 0) {
+  // Eviction: wait for a visiting flusher (or helper, which has it open), drop what is dirty, wait for what is in flight.
+  while (inode.being_synced || inode.helpers_inside > 0 || inode.writeback_pages > 0) {
     Blocked blocked{engine_, thread.account.device};
     if (inode.writeback_pages > 0) co_await writeback_waiters_.wait();
     else co_await engine_.sleep(std::chrono::milliseconds{1});
   }
   if (const std::int64_t dropped = inode.dirty.pages(); dropped > 0) {
     inode.dirty.clear();
-    memory_.cancelled(wb_, dropped);
+    memory_.cancelled(*inode.wb, dropped);
   }
-  if (flusher_) flusher_->forget(inode);
+  if (flushers_) flushers_->forget(inode);
   if (params_.kernel.deferred_inactivation) co_await inactivate_later(thread, inode);
   else co_await inactivate(thread, inode);
 }

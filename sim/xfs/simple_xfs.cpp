@@ -85,6 +85,7 @@ Inode& SimpleXfs::new_inode() {
   if (inodes_ % kInodeChunk == 0) inode_chunks_.push_back(std::make_unique<Inode[]>(kInodeChunk));
   Inode& inode = inode_chunks_.back()[inodes_++ % kInodeChunk];
   inode.id = static_cast<std::int32_t>(inodes_);
+  inode.wb = &wb_;
   return inode;
 }
 
@@ -106,17 +107,17 @@ Task<> SimpleXfs::unlink(Thread& thread, Inode& inode) {
   co_await cpus_.run(thread, CpuMode::system, costs_.unlink_file);
   while (!try_transaction(&inode, kLogOldInode)) co_await wait_for_log(thread);
   parent.lock.unlock();
-  // Eviction: wait for a visiting flusher, drop what is dirty, wait for what is in flight.
-  while (inode.being_synced || inode.writeback_pages > 0) {
+  // Eviction: wait for a visiting flusher (or helper, which has it open), drop what is dirty, wait for what is in flight.
+  while (inode.being_synced || inode.helpers_inside > 0 || inode.writeback_pages > 0) {
     Blocked blocked{engine_, thread.account.device};
     if (inode.writeback_pages > 0) co_await writeback_waiters_.wait();
     else co_await engine_.sleep(std::chrono::milliseconds{1});
   }
   if (const std::int64_t dropped = inode.dirty.pages(); dropped > 0) {
     inode.dirty.clear();
-    memory_.cancelled(wb_, dropped);
+    memory_.cancelled(*inode.wb, dropped);
   }
-  if (flusher_) flusher_->forget(inode);
+  if (flushers_) flushers_->forget(inode);
 }
 
 // -- the log ---------------------------------------------------------------------------------------------------------
@@ -271,10 +272,16 @@ Task<> SimpleXfs::write_pages(Thread& thread, Inode& inode, WritebackControl& co
     cost = Duration{0};
     while (allocated && !try_transaction(&inode, kLogOldInode)) co_await wait_for_log(thread);
 
+    // What is still dirty of it: somebody else may walk the same file, or have dropped it.
+    const PageRange still = inode.dirty.next(range.first);
+    if (still.pages() == 0 || still.first >= range.end) {
+      from = range.end;
+      continue;
+    }
+    range = {still.first, std::min(range.end, still.end)};
     const std::int64_t taken = inode.dirty.remove(range);
     from = range.end;
-    if (taken == 0) continue;  // dropped while we waited
-    memory_.submitted(wb_, taken, inode.writeback_pages == 0);
+    memory_.submitted(*inode.wb, taken, inode.writeback_pages == 0);
     inode.writeback_pages += taken;
     control.nr_to_write -= taken;
     Bio& bio = bios_.get();
@@ -332,14 +339,14 @@ Task<> SimpleXfs::completion_worker(std::size_t core) {
 void SimpleXfs::end_writeback(Inode& inode, std::int64_t pages) {
   inode.writeback_pages -= pages;
   SPILLWAY_CHECK(inode.writeback_pages >= 0, "more pages of a file ended writeback than were under it");
-  memory_.written(wb_, pages, inode.writeback_pages == 0);
+  memory_.written(*inode.wb, pages, inode.writeback_pages == 0);
   if (!writeback_waiters_.empty()) writeback_waiters_.wake_all();
 }
 
 Task<> SimpleXfs::wait_for_writeback(Thread& thread) {
-  const std::int64_t target = wb_.written + wb_.writeback;
+  const std::int64_t target = memory_.written_in_all() + memory_.under_writeback();
   Blocked blocked{engine_, thread.account.device};
-  while (wb_.written < target) co_await writeback_waiters_.wait();
+  while (memory_.written_in_all() < target) co_await writeback_waiters_.wait();
 }
 
 Task<> SimpleXfs::write_direct(Thread& thread, Inode& inode, std::int64_t pages) {
@@ -372,7 +379,7 @@ Task<> SimpleXfs::fsync(Thread& thread, Inode& inode) {
   control.wait_for_all = true;
   control.range_cyclic = false;
   co_await write_pages(thread, inode, control);
-  if (inode.dirty.empty() && flusher_ && !inode.being_synced) flusher_->forget(inode);
+  if (inode.dirty.empty() && flushers_ && !inode.being_synced) flushers_->forget(inode);
   {
     Blocked blocked{engine_, thread.account.device};
     while (inode.writeback_pages > 0) co_await writeback_waiters_.wait();

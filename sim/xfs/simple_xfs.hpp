@@ -18,7 +18,7 @@
 #include "sim/box/inputs.hpp"
 #include "sim/cpu/costs.hpp"
 #include "sim/engine/engine.hpp"
-#include "sim/flusher/flusher.hpp"
+#include "sim/flusher/flushers.hpp"
 #include "sim/memory/dirty_memory.hpp"
 #include "sim/xfs/file_system.hpp"
 
@@ -29,7 +29,7 @@ class SimpleXfs final : public FileSystem, private BioOwner {
   SimpleXfs(Engine& engine, CpuSet& cpus, DirtyMemory& memory, DeviceWriteback& wb, BlockDevice& device,
             const FilesystemInputs& inputs, const CpuCosts& costs, const KernelVersion& kernel, Bytes max_bio);
 
-  void set_flusher(Flusher& flusher) override { flusher_ = &flusher; }
+  void set_flushers(Flushers& flushers) override { flushers_ = &flushers; }
 
   Task<std::int32_t> make_directory(Thread& thread) override;
   Task<Inode*> create(Thread& thread, std::int32_t directory) override;
@@ -68,7 +68,7 @@ class SimpleXfs final : public FileSystem, private BioOwner {
   DirtyMemory& memory_;
   DeviceWriteback& wb_;
   BlockDevice& device_;
-  Flusher* flusher_ = nullptr;
+  Flushers* flushers_ = nullptr;
   FilesystemInputs inputs_;
   CpuCosts costs_;
   KernelVersion kernel_;

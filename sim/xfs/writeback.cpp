@@ -261,11 +261,17 @@ Task<> Xfs::write_pages(Thread& thread, Inode& base, WritebackControl& control) 
     cost += params_.costs.flush_page * pages + params_.costs.submit_request;
     co_await cpus_.run(thread, CpuMode::system, cost);
     cost = Duration{0};
-    extent = extent_at(inode, range.first);
-    const std::int64_t taken = extent ? inode.dirty.remove(range) : 0;
+    // What is still dirty of it: somebody else may walk the same file, or have dropped it.
+    const PageRange still = inode.dirty.next(range.first);
+    extent = still.pages() > 0 && still.first < range.end ? extent_at(inode, still.first) : nullptr;
+    if (!extent) {
+      from = range.end;
+      continue;
+    }
+    range = {still.first, std::min({range.end, still.end, extent->end()})};
+    const std::int64_t taken = inode.dirty.remove(range);
     from = range.end;
-    if (taken == 0) continue;  // dropped while we waited
-    memory_.submitted(wb_, taken, inode.writeback_pages == 0);
+    memory_.submitted(*inode.wb, taken, inode.writeback_pages == 0);
     inode.writeback_pages += taken;
     control.nr_to_write -= taken;
     Bio& bio = bios_.get();
@@ -341,14 +347,14 @@ Task<> Xfs::complete(Thread& worker, XfsInode& inode) {
 void Xfs::end_writeback(XfsInode& inode, std::int64_t pages) {
   inode.writeback_pages -= pages;
   SPILLWAY_CHECK(inode.writeback_pages >= 0, "more pages of a file ended writeback than were under it");
-  memory_.written(wb_, pages, inode.writeback_pages == 0);
+  memory_.written(*inode.wb, pages, inode.writeback_pages == 0);
   if (!writeback_waiters_.empty()) writeback_waiters_.wake_all();
 }
 
 Task<> Xfs::wait_for_writeback(Thread& thread) {
-  const std::int64_t target = wb_.written + wb_.writeback;
+  const std::int64_t target = memory_.written_in_all() + memory_.under_writeback();
   Blocked blocked{engine_, thread.account.device};
-  while (wb_.written < target) co_await writeback_waiters_.wait();
+  while (memory_.written_in_all() < target) co_await writeback_waiters_.wait();
 }
 
 Task<> Xfs::write_direct(Thread& thread, Inode& base, std::int64_t pages) {
@@ -389,7 +395,7 @@ Task<> Xfs::fsync(Thread& thread, Inode& base) {
   control.wait_for_all = true;
   control.range_cyclic = false;
   co_await write_pages(thread, inode, control);
-  if (inode.dirty.empty() && flusher_ && !inode.being_synced) flusher_->forget(inode);
+  if (inode.dirty.empty() && flushers_ && !inode.being_synced) flushers_->forget(inode);
   {
     Blocked blocked{engine_, thread.account.device};
     while (inode.writeback_pages > 0) co_await writeback_waiters_.wait();

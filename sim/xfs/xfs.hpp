@@ -14,7 +14,7 @@
 
 #include "sim/block/block_device.hpp"
 #include "sim/box/inputs.hpp"
-#include "sim/flusher/flusher.hpp"
+#include "sim/flusher/flushers.hpp"
 #include "sim/memory/dirty_memory.hpp"
 #include "sim/xfs/allocator.hpp"
 #include "sim/xfs/file_system.hpp"
@@ -63,7 +63,7 @@ class Xfs final : public FileSystem, private BioOwner {
   Xfs(Engine& engine, CpuSet& cpus, DirtyMemory& memory, DeviceWriteback& wb, BlockDevice& device, BlockDevice& log_device,
       const XfsParams& params);
 
-  void set_flusher(Flusher& flusher) override { flusher_ = &flusher; }
+  void set_flushers(Flushers& flushers) override { flushers_ = &flushers; }
   Task<std::int32_t> make_directory(Thread& thread) override;
   Task<Inode*> create(Thread& thread, std::int32_t directory) override;
   void reserve(Inode& inode, std::int64_t end_page) override;
@@ -148,7 +148,7 @@ class Xfs final : public FileSystem, private BioOwner {
   DirtyMemory& memory_;
   DeviceWriteback& wb_;
   BlockDevice& device_;
-  Flusher* flusher_ = nullptr;
+  Flushers* flushers_ = nullptr;
   XfsParams params_;
   Geometry geometry_;
   Allocator allocator_;

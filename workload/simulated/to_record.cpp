@@ -80,6 +80,34 @@ void add_disks(DeviceResult& out, const sim::DeviceOutputs& device) {
   }
 }
 
+/// The flush contexts together, and what each waited for: the answer to whether more of them would help stands in that.
+void add_flushers(Record& r, const sim::FlusherInputs& in, const sim::BoxOutputs& outputs) {
+  sim::TimeAccount all;
+  std::int64_t most = 0;
+  r.flusher.count = 0;
+  for (const sim::FlusherOutputs& f : outputs.flushers) {
+    sim::add(all, f.account);
+    r.flusher.pages_written += f.pages_written;
+    if (f.pages_written > 0) ++r.flusher.count;
+    most = std::max(most, f.pages_written);
+  }
+  r.flusher.count = std::max(r.flusher.count, decltype(r.flusher.count){1});
+  r.flusher.blocked_s = seconds(all.device + all.lock + all.log);
+  r.counters["flusher_device_wait_s"] = seconds(all.device);
+  r.counters["flusher_lock_wait_s"] = seconds(all.lock);
+  r.counters["flusher_log_wait_s"] = seconds(all.log);
+  if (r.flusher.pages_written > 0) r.counters["flusher_busiest_share_pct"] = 100.0 * static_cast<double>(most) / static_cast<double>(r.flusher.pages_written);
+  sim::TimeAccount with_helpers = all;
+  if (in.kind == sim::FlusherInputs::Kind::user) {
+    sim::add(with_helpers, outputs.helpers);
+    r.flusher.count += in.count;
+    r.counters["user_flushers"] = in.count;
+    r.counters["user_flushers_cpu_s"] = seconds(outputs.helpers.cpu());
+  }
+  r.flusher.cpu_s = seconds(with_helpers.cpu());
+  r.flusher.cpu_pct = r.durable_s > 0 ? 100.0 * r.flusher.cpu_s / r.durable_s : 0;
+}
+
 /// All instances together, as fio's group_reporting does: bytes, operations and times added up, elapsed from the first
 /// start to the last end.
 JobResult to_job_result(const sim::JobOutputs& job, Duration zero) {
@@ -192,8 +220,9 @@ Record to_record(const Case& item, const RepeatContext& context, const Translati
   for (const auto& w : outputs.workers) {
     cpu += seconds(w.cpu);
     r.kworkers.push_back(to_kworker(w, r.durable_s));
-    if (w.name == "flush") r.flusher = {.count = 1, .cpu_s = seconds(w.cpu), .cpu_pct = r.durable_s > 0 ? 100.0 * seconds(w.cpu) / r.durable_s : 0, .blocked_s = 0, .pages_written = outputs.pages_written};
   }
+  add_flushers(r, in.flushers, outputs);
+  cpu += seconds(outputs.helpers.cpu());
   r.cpu_total_s = cpu;
 
   const double total = r.durable_s;

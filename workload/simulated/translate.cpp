@@ -2,6 +2,7 @@
 
 #include "workload/device/device_model.hpp"
 #include "workload/experiment/quantity.hpp"
+#include "workload/experiment/relations.hpp"
 #include "workload/record/notes.hpp"
 #include "workload/simulated/unmodelled.hpp"
 #include "workload/simulated/translate_jobs.hpp"
@@ -112,6 +113,28 @@ Status set_device_model(const DeviceSpecText& d, Bytes size, sim::BoxInputs& in)
   return {};
 }
 
+/// Who writes back. A cgroup with a memory limit is a context of its own, and one is enough for it.
+Status set_flushers(const Experiment& e, sim::FlusherInputs& out, std::vector<std::string>& notes) {
+  const auto parsed = parse_flushers(e.replay.flushers);
+  if (!parsed) return fail(ErrorKind::bad_input, fmt::format("replay.flushers = \"{}\" {}", e.replay.flushers, parsed.error()));
+  using Kind = sim::FlusherInputs::Kind;
+  switch (parsed->kind) {
+    case Flushers::Kind::kernel: out.kind = e.memory.cgroup_limit ? Kind::cgroup : Kind::kernel; break;
+    case Flushers::Kind::user: out.kind = Kind::user; break;
+    case Flushers::Kind::cgroup: out.kind = Kind::cgroup; break;
+    case Flushers::Kind::contexts: out.kind = Kind::contexts; break;
+    case Flushers::Kind::per_writer: out.kind = Kind::per_writer; break;
+  }
+  out.count = parsed->count;
+  out.affinity = parsed->binding == Flushers::Binding::ag ? sim::FlusherInputs::Affinity::allocation_group : sim::FlusherInputs::Affinity::inode;
+  if (e.memory.cgroup_limit) {
+    out.cgroup_limit = *e.memory.cgroup_limit;
+    notes.emplace_back("memory.cgroup_limit bounds what the cgroup may have dirty; that its page cache is reclaimed at the limit is not modelled");
+  }
+  if (out.kind == Kind::contexts) notes.emplace_back("no kernel up to 6.19 has several flush contexts for a device: this is the parallel-writeback series of October 2025");
+  return {};
+}
+
 }  // namespace
 
 Status can_simulate(const Experiment& e) {
@@ -122,11 +145,11 @@ Status can_simulate(const Experiment& e) {
   if (!e.has_replay && e.jobs.empty()) return unsupported("has nothing to do: the experiment has no [replay] and no [[job]]");
   for (const JobSpec& job : e.jobs) SPILLWAY_TRY(can_simulate_job(job));
   if (e.filesystem.type != "xfs") return unsupported(fmt::format("knows XFS only, not {}", e.filesystem.type));
-  if (e.replay.flushers != "kernel") return unsupported(fmt::format("has one flusher for each device, as the kernel does; replay.flushers = \"{}\" is not modelled yet", e.replay.flushers));
+  if (e.memory.cgroup_limit && e.replay.flushers != "kernel" && !e.replay.flushers.starts_with("cgroup:"))
+    return unsupported(fmt::format("has cgroups with flushers = \"cgroup:N\" only, not together with \"{}\"; leave memory.cgroup_limit out", e.replay.flushers));
   if (e.replay.direct == "auto") return unsupported("does not know replay.direct = \"auto\" yet; true and false are modelled");
   if (e.replay.drop_behind) return unsupported("does not know replay.drop_behind yet");
   if (has(e.replay.after, "syncfs_each")) return unsupported("does not know replay.after = [\"syncfs_each\"] yet; sync, fsync_each and none are modelled");
-  if (e.memory.cgroup_limit) return unsupported("has no cgroups yet; leave memory.cgroup_limit out");
   return {};
 }
 
@@ -209,6 +232,7 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
   SPILLWAY_ASSIGN(in.jobs, job_inputs(e, out.notes));
   SPILLWAY_ASSIGN(in.filesystem, filesystem_inputs(e.filesystem, catalogue->bytes() * untars + job_files_bytes(e), &out.notes));
   name_device(e, in.device);
+  SPILLWAY_TRY(set_flushers(e, in.flushers, out.notes));
 
   const DeviceSpecText& d = e.device;
   in.device.queue_depth = d.nr_requests;

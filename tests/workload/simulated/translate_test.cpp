@@ -196,13 +196,33 @@ TEST_CASE("translate: the state before the run, from [box] or from a record, is 
   CHECK(translated(text, like).inputs.memory.dirty.dirty_bytes == Bytes{kGB});
 }
 
+TEST_CASE("translate: replay.flushers says who writes back", "[workload][simulated]") {
+  using Kind = sim::FlusherInputs::Kind;
+  using Affinity = sim::FlusherInputs::Affinity;
+  const auto flushers = [](const std::string& value, const std::string& more = "") { return translated("[replay]\nflushers = \"" + value + "\"\n" + more).inputs.flushers; };
+  CHECK(flushers("kernel").kind == Kind::kernel);
+  CHECK(flushers("kernel").contexts() == 1);
+  CHECK(flushers("user:4").kind == Kind::user);
+  CHECK(flushers("user:4").contexts() == 1);  // four helpers beside the kernel's one flusher
+  CHECK(flushers("user:4").count == 4);
+  CHECK(flushers("contexts:12:ag").affinity == Affinity::allocation_group);
+  CHECK(flushers("contexts:12:hash").affinity == Affinity::inode);
+  CHECK(flushers("contexts:12:hash").contexts() == 12);
+  CHECK(flushers("per_writer").kind == Kind::per_writer);
+  const std::string limit = "[memory]\ncgroup_limit = \"64MiB\"\n";
+  CHECK(flushers("cgroup:3", limit).cgroup_limit == Bytes{64 * kMiB});
+  CHECK(flushers("cgroup:3", limit).contexts() == 3);
+  // A limit alone: the untars are in one cgroup, which has a flusher of its own.
+  CHECK(flushers("kernel", limit).kind == Kind::cgroup);
+  CHECK(flushers("kernel", limit).contexts() == 1);
+}
+
 TEST_CASE("translate: what the simulated box cannot do is said with exit 77, never guessed", "[workload][simulated]") {
   const auto [text, sentence] = GENERATE(table<std::string, std::string>({
       {"[[job]]\nname = \"a\"\nsize = \"1MiB\"\nioengine = \"mmap\"\n", "the simulated box does not model writes through a mapping; take ioengine psync (job \"a\")"},
       {"[filesystem]\ntype = \"ext4\"\n", "the simulated box knows XFS only, not ext4"},
-      {"[replay]\nflushers = \"user:4\"\n", "the simulated box has one flusher for each device, as the kernel does; replay.flushers = \"user:4\" is not modelled yet"},
       {"[replay]\nengine = \"posix\"\ndrop_behind = true\n", "the simulated box does not know replay.drop_behind yet"},
-      {"[memory]\ncgroup_limit = \"64MiB\"\n", "the simulated box has no cgroups yet; leave memory.cgroup_limit out"},
+      {"[replay]\nflushers = \"user:2\"\n[memory]\ncgroup_limit = \"64MiB\"\n", "the simulated box has cgroups with flushers = \"cgroup:N\" only, not together with \"user:2\"; leave memory.cgroup_limit out"},
   }));
   CAPTURE(text);
   const Status status = can_simulate(case_of(text).experiment);
