@@ -59,7 +59,10 @@ Figure sweep_figure(const std::vector<SweepPoint>& points, const SweepLabels& la
       const auto at = std::find_if(points.begin(), points.end(), [&](const SweepPoint& point) { return point.x_text == text; });
       tics += fmt::format("{}{} {:.9g}", tics.empty() ? "" : ", ", quoted(text), at->x);
     }
-    axes += "set xtics (" + tics + ")\n";
+    // Long words side by side would run into each other: they lean.
+    std::size_t letters = 0;
+    for (const std::string& text : x_texts) letters += text.size();
+    axes += std::string{"set xtics "} + (letters > 90 ? "rotate by 25 right " : "") + "(" + tics + ")\n";
   }
   figure.body = axes + "set grid ytics lt 1 lw 0.5 lc rgb \"#CCCCCC\"\n" +
                 "set key outside bottom center horizontal\nplot ";
