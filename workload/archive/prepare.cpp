@@ -167,7 +167,7 @@ Result<Reader> open_compressed(const fs::path& file) {
   archive_entry* entry = nullptr;
   if (archive_read_open_filename(reader.get(), file.c_str(), 1 << 18) != ARCHIVE_OK || archive_read_next_header(reader.get(), &entry) < ARCHIVE_WARN) {
     const char* reason = archive_error_string(reader.get());
-    return fail(ErrorKind::refused, fmt::format("cannot read {}: {}", file.string(), reason != nullptr ? reason : "no reason given"), archive_errno(reader.get()));
+    return fail(archive_error_kind(archive_errno(reader.get())), fmt::format("cannot read {}: {}", file.string(), reason != nullptr ? reason : "no reason given"), archive_errno(reader.get()));
   }
   // The last filter is always "none".
   if (archive_filter_count(reader.get()) <= 1) return Reader{};
@@ -205,7 +205,7 @@ Result<PreparedArchive> prepare_real(const ArchiveSpec& spec, const fs::path& ex
       const int status = archive_read_data_block(reader.get(), &data, &size, &offset);
       if (status == ARCHIVE_EOF) break;
       if (status < ARCHIVE_WARN) {
-        return fail(ErrorKind::refused, fmt::format("cannot unpack {}: {}; is it whole?", file.string(), archive_error_string(reader.get())), archive_errno(reader.get()));
+        return fail(archive_error_kind(archive_errno(reader.get())), fmt::format("cannot unpack {}: {}; is it whole?", file.string(), archive_error_string(reader.get())), archive_errno(reader.get()));
       }
       SPILLWAY_TRY(plain.add({static_cast<const std::byte*>(data), size}));
     }
@@ -231,13 +231,19 @@ Result<fs::path> find_archive(const std::string& path, const fs::path& experimen
   if (fs::exists(beside, ignored)) return beside;
   const fs::path fetched = cache_folder() / "archives" / given.filename();
   if (!given.is_absolute() && fs::exists(fetched, ignored)) return fetched;
-  return fail(ErrorKind::bad_input, fmt::format("there is no archive {}{}; scripts/ has a fetch script for the archives that the experiments use",
-                                                beside.string(), given.is_absolute() ? "" : " and no " + fetched.string()), ENOENT);
+  return fail(ErrorKind::bad_input, fmt::format("there is no archive {}{}{}",
+                                                beside.string(), given.is_absolute() ? "" : " and no " + fetched.string(),
+                                                given.filename().string().starts_with("linux-source") ? "; scripts/fetch-linux-source fetches it" : ""), ENOENT);
 }
 
 Result<PreparedArchive> prepare_archive(const ArchiveSpec& spec, const fs::path& experiment_folder) {
   const fs::path cache = cache_folder();
-  return spec.path.empty() ? prepare_made(spec, cache) : prepare_real(spec, experiment_folder, cache);
+  if (spec.path.empty()) return prepare_made(spec, cache);
+  auto prepared = prepare_real(spec, experiment_folder, cache);
+  if (prepared && prepared->catalogue.entries.empty())
+    prepared = fail(ErrorKind::bad_input, fmt::format("{} holds no member: there is nothing to extract", prepared->path.string()));
+  if (!prepared) prepared.error().what = fmt::format("archive.path = \"{}\": {}", spec.path, prepared.error().what);
+  return prepared;
 }
 
 Result<Catalogue> catalogue_of(const ArchiveSpec& spec, const fs::path& experiment_folder) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <archive.h>
 #include <archive_entry.h>
+#include <cerrno>
 #include <charconv>
 #include <fmt/core.h>
 #include <fmt/format.h>
@@ -97,6 +98,13 @@ class Cells {
 
 }  // namespace
 
+ErrorKind archive_error_kind(int archive_errno) {
+  switch (archive_errno) {
+    case EACCES: case EPERM: case EIO: case ENOMEM: case EMFILE: case ENFILE: return ErrorKind::refused;
+    default: return ErrorKind::bad_input;
+  }
+}
+
 Result<Catalogue> read_catalogue(const std::filesystem::path& file) {
   struct Free {
     void operator()(archive* a) const { archive_read_free(a); }
@@ -107,7 +115,7 @@ Result<Catalogue> read_catalogue(const std::filesystem::path& file) {
   archive_read_support_format_all(a);
   const auto failed = [&](std::string_view tried) {
     const char* reason = archive_error_string(a);
-    return fail(ErrorKind::refused, fmt::format("cannot {} {}: {}; is it an archive, and whole?", tried, file.string(), reason != nullptr ? reason : "no reason given"), archive_errno(a));
+    return fail(archive_error_kind(archive_errno(a)), fmt::format("cannot {} {}: {}; is it an archive, and whole?", tried, file.string(), reason != nullptr ? reason : "no reason given"), archive_errno(a));
   };
   if (archive_read_open_filename(a, file.c_str(), 1 << 18) != ARCHIVE_OK) return failed("read the archive");
   Catalogue catalogue;

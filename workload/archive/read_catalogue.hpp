@@ -16,4 +16,8 @@ Result<Catalogue> read_catalogue(const std::filesystem::path& archive);
 std::string catalogue_text(const Catalogue& catalogue);
 Result<Catalogue> catalogue_from_text(const std::string& text, const std::string& where);
 
+/// Whose fault a failure of libarchive is, by its archive_errno(): the file's (not an archive, cut short), unless a system
+/// call said why.
+[[nodiscard]] ErrorKind archive_error_kind(int archive_errno);
+
 }  // namespace spillway

@@ -23,6 +23,9 @@ std::unexpected<Error> refuse(const Places& places, const TomlValue& value, std:
 std::unexpected<Error> unknown(const Places& places, const TomlValue& value, const std::string& section, const std::string& name) {
   const std::string full = section.empty() ? name : section + "." + name;
   const std::string near = nearest_key(section, name);
+  if (section.empty() && value.kind == Kind::table)
+    return refuse(places, value, near.empty() ? fmt::format("there is no table [{}]; `spillway keys` lists what there is", full)
+                                              : fmt::format("there is no table [{}]; the nearest is \"{}\"", full, near));
   return refuse(places, value, near.empty() ? fmt::format("there is no key \"{}\"; `spillway keys` lists them", full)
                                             : fmt::format("there is no key \"{}\"; the nearest is \"{}\"", full, near));
 }

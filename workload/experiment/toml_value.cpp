@@ -156,6 +156,9 @@ Result<TomlValue> parse_toml(const std::string& text, const std::string& where) 
   }
   std::string description{error.description()};
   std::replace(description.begin(), description.end(), '\n', ' ');
+  // What toml++ says of a line's end inside a text.
+  if (description.contains("control characters other than TAB") && !line_of(text, line).contains('\t'))
+    description = "a text has no closing quote before the end of its line";
   return fail(ErrorKind::bad_input, fmt::format("{}, line {}: not TOML: {}", where, line, description));
 }
 

@@ -103,6 +103,9 @@ Status check_experiment(const Experiment& experiment) {
     SPILLWAY_TRY(flushers_available(experiment.replay.flushers));
   }
   for (const auto& job : experiment.jobs) SPILLWAY_TRY(job_available(job));
+  for (const auto& setting : knob_settings(experiment.knobs, "{dev}", "{bdi}"))
+    if (!setting.path.contains('{') && !exists(setting.path))
+      return fail(ErrorKind::unsupported, fmt::format("[knobs]: this kernel has no setting {}; take it out of the experiment, or mend its name", setting_name(setting.path)), ENOENT);
   if (makes_file_system(experiment)) {
     if (::geteuid() != 0)
       return fail(ErrorKind::unsupported, "loop devices, mounts and limits need root; as an ordinary user only target.kind = \"mount\" works, without a limit");
