@@ -290,7 +290,7 @@ int run_extract(const std::vector<std::string>& arguments) {
       say(fmt::format("... and {} more differences", compared->difference_count - static_cast<std::int64_t>(compared->differences.size())));
     if (!parsed->get<bool>("json"))
       fmt::print("compared: {} names, {:.1f} MB of data, {}\n", compared->names, static_cast<double>(compared->data_bytes) * 1e-6,
-                 compared->same() ? "no difference" : fmt::format("{} differences", compared->difference_count));
+                 compared->same() ? "no difference" : fmt::format("{} difference{}", compared->difference_count, compared->difference_count == 1 ? "" : "s"));
     if (code == kDone && !compared->same()) code = kNotMet;
   }
   if (parsed->get<bool>("json")) {

@@ -71,6 +71,7 @@ Result<bool> extract_with_libarchive(const std::filesystem::path& archive_path, 
       complete = false;
       break;
     }
+    mend_negative_time(r, from);
     to_entry(from, entry);
     entry.index = index++;
     ++tally.counts.entries;

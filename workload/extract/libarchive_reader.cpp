@@ -64,6 +64,13 @@ Result<ArchiveRead> open_archive_read(const std::filesystem::path& path, bool co
   return handle;
 }
 
+void mend_negative_time(archive* handle, archive_entry* entry) {
+  if ((archive_format(handle) & ARCHIVE_FORMAT_BASE_MASK) != ARCHIVE_FORMAT_TAR || archive_entry_mtime_is_set(entry) == 0) return;
+  const time_t seconds = archive_entry_mtime(entry);
+  const long nanoseconds = archive_entry_mtime_nsec(entry);
+  if (seconds < 0 && nanoseconds > 0) archive_entry_set_mtime(entry, seconds - 1, 1'000'000'000 - nanoseconds);
+}
+
 void to_entry(archive_entry* from, Entry& entry) {
   entry.name.clear();
   if (const char* name = archive_entry_pathname(from)) entry.name = name;
@@ -172,6 +179,7 @@ Result<bool> LibarchiveReader::next(Entry& entry) {
       remarks_.push_back({true, index_, {name_, fmt::format("The next header is damaged: {}.", error_of(handle_.get())), 0}});
       continue;
     }
+    mend_negative_time(handle_.get(), from);
     to_entry(from, entry);
     entry.index = index_++;
     name_ = entry.name;

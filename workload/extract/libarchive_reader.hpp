@@ -21,6 +21,8 @@ using ArchiveRead = std::unique_ptr<archive, ArchiveReadFree>;
 /// Open with every format but mtree, raw and empty (which take text and anything for archives), and every filter.
 [[nodiscard]] Result<ArchiveRead> open_archive_read(const std::filesystem::path& path, bool concatenated);
 
+/// libarchive 3.6 reads the time "-5.25" of a pax header as -5 s plus 0.25 s. Call before anything else takes the time.
+void mend_negative_time(archive* handle, archive_entry* entry);
 /// What libarchive says of a member, in our terms. `index` is left alone.
 void to_entry(archive_entry* from, Entry& entry);
 

@@ -42,6 +42,12 @@ EntryType type_of(mode_t mode) {
   return EntryType::other;
 }
 
+/// Seconds since 1970 with nine digits, also before it: -5 s and 250 ms after it is "-4.750000000".
+std::string time_text(std::int64_t seconds, std::int64_t nanoseconds) {
+  if (seconds >= 0 || nanoseconds == 0) return fmt::format("{}.{:09}", seconds, nanoseconds);
+  return fmt::format("-{}.{:09}", -(seconds + 1), 1'000'000'000 - nanoseconds);
+}
+
 class Comparison {
  public:
   Comparison(const std::filesystem::path& archive, int root_fd, const VerifyOptions& options)
@@ -157,8 +163,8 @@ class Comparison {
       differ(path, fmt::format("owner: {}:{} in the archive, {}:{} in the tree", entry.uid, entry.gid, there.st_uid, there.st_gid));
     if (options_.mtime && entry.has_mtime && (there.st_mtim.tv_sec != entry.mtime_s || there.st_mtim.tv_nsec != entry.mtime_ns)) {
       if (entry.type == EntryType::directory && !options_.directory_mtime) ++result_.directory_mtimes;
-      else differ(path, fmt::format("mtime: {}.{:09} in the archive, {}.{:09} in the tree", entry.mtime_s, entry.mtime_ns,
-                               there.st_mtim.tv_sec, there.st_mtim.tv_nsec));
+      else differ(path, fmt::format("mtime: {} in the archive, {} in the tree", time_text(entry.mtime_s, entry.mtime_ns),
+                               time_text(there.st_mtim.tv_sec, there.st_mtim.tv_nsec)));
     }
     if (entry.type == EntryType::symlink) {
       const std::string target = file.link_target();

@@ -117,13 +117,13 @@ Status set_device_model(const DeviceSpecText& d, Bytes size, sim::BoxInputs& in)
 Status set_flushers(const Experiment& e, sim::FlusherInputs& out, std::vector<std::string>& notes) {
   const auto parsed = parse_flushers(e.replay.flushers);
   if (!parsed) return fail(ErrorKind::bad_input, fmt::format("replay.flushers = \"{}\" {}", e.replay.flushers, parsed.error()));
-  using Kind = sim::FlusherInputs::Kind;
+  using Own = sim::FlusherInputs::Kind;
   switch (parsed->kind) {
-    case Flushers::Kind::kernel: out.kind = e.memory.cgroup_limit ? Kind::cgroup : Kind::kernel; break;
-    case Flushers::Kind::user: out.kind = Kind::user; break;
-    case Flushers::Kind::cgroup: out.kind = Kind::cgroup; break;
-    case Flushers::Kind::contexts: out.kind = Kind::contexts; break;
-    case Flushers::Kind::per_writer: out.kind = Kind::per_writer; break;
+    case Flushers::Kind::kernel: out.kind = e.memory.cgroup_limit ? Own::cgroup : Own::kernel; break;
+    case Flushers::Kind::user: out.kind = Own::user; break;
+    case Flushers::Kind::cgroup: out.kind = Own::cgroup; break;
+    case Flushers::Kind::contexts: out.kind = Own::contexts; break;
+    case Flushers::Kind::per_writer: out.kind = Own::per_writer; break;
   }
   out.count = parsed->count;
   out.affinity = parsed->binding == Flushers::Binding::ag ? sim::FlusherInputs::Affinity::allocation_group : sim::FlusherInputs::Affinity::inode;
@@ -131,7 +131,7 @@ Status set_flushers(const Experiment& e, sim::FlusherInputs& out, std::vector<st
     out.cgroup_limit = *e.memory.cgroup_limit;
     notes.emplace_back("memory.cgroup_limit bounds what the cgroup may have dirty; that its page cache is reclaimed at the limit is not modelled");
   }
-  if (out.kind == Kind::contexts) notes.emplace_back("no kernel up to 6.19 has several flush contexts for a device: this is the parallel-writeback series of October 2025");
+  if (out.kind == Own::contexts) notes.emplace_back("no kernel up to 6.19 has several flush contexts for a device: this is the parallel-writeback series of October 2025");
   return {};
 }
 

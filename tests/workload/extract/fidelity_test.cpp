@@ -323,6 +323,35 @@ TEST_CASE("verify_tree: every kind of difference is found and named", "[workload
   run(fmt::format("chmod -R u+rwx {}", source.string()));
 }
 
+TEST_CASE("extract: times before 1970 with a fraction come out as GNU tar wrote them", "[workload][extract][verify]") {
+  const Scratch scratch;
+  const fs::path source = scratch.directory("source");
+  put(source / "old", "x", 0644);
+  const timespec times[2] = {{0, UTIME_OMIT}, {-6, 999'999'999}};  // -5.000000001
+  REQUIRE(::utimensat(AT_FDCWD, (source / "old").c_str(), times, 0) == 0);
+  const fs::path archive = scratch / "a.tar";
+  run(fmt::format("tar --format=pax -cf {} -C {} old", archive.string(), source.string()));
+  for (const Engine engine : {Engine::posix, Engine::uring, Engine::libarchive}) {
+    const fs::path target = scratch.directory(std::string{name_of(engine)});
+    ExtractOptions options = default_options();
+    options.engine = engine;
+    REQUIRE(spillway::extract::extract(archive, target, options));
+    struct stat made {};
+    REQUIRE(::stat((target / "old").c_str(), &made) == 0);
+    CAPTURE(name_of(engine));
+    CHECK(made.st_mtim.tv_sec == -6);
+    CHECK(made.st_mtim.tv_nsec == 999'999'999);
+    const auto compared = verify_tree(archive, target, {.owner = false, .directory_mtime = false});
+    REQUIRE(compared);
+    CAPTURE(first_of(*compared));
+    CHECK(compared->same());
+    age(target / "old", 5);
+    const auto other = verify_tree(archive, target, {.owner = false, .directory_mtime = false});
+    REQUIRE(other);
+    CHECK(first_of(*other).find("mtime: -5.000000001 in the archive") != std::string::npos);
+  }
+}
+
 TEST_CASE("verify_tree: GNU tar's early directory times are counted, and are a difference only where asked for", "[workload][extract][verify]") {
   // "d-x" between "d/" and "d/file", as in a tree sorted by its bytes: GNU tar gives d/ its time before it writes d/file.
   const Scratch scratch;
