@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "sim/memory/kernel_constants.hpp"
 #include "sim/result.hpp"
 
 namespace spillway::sim {
@@ -42,6 +43,10 @@ struct KernelVersion {
   bool requeue_only_on_progress = false;    ///< up to 6.1: the flusher's loop goes on only after progress (no "queued" flag)
   bool large_folios = false;                ///< 6.6: buffered writes make folios larger than a page
   bool unwritten_extents = true;            ///< 5.8: writeback allocates unwritten extents and converts at completion
+  int ioend_pages = 0;                      ///< before 6.9 the bios of one contiguous piece were chained and ended together, from
+                                            ///< 5.17 to 6.8 at most 4096 pages; 0: each bio ends alone
+  bool throttle_keeps_slice = true;         ///< 6.15: blk-throttle keeps a slice when it trims; before, ticks lost a little of the rate
+  bool throttle_passes_metadata = true;     ///< 6.13: blk-throttle lets metadata pass at once; before, it waited in the line
   bool deferred_inactivation = true;        ///< 5.14: unlink's second half runs in a worker
   bool delayed_logging = true;              ///< 2.6.39: the CIL
   bool allocation_worker = false;           ///< about 3.4 to 3.15: each delayed allocation is handed to a kworker
@@ -52,6 +57,7 @@ struct KernelVersion {
   int max_sectors_kib = 1280;               ///< default cap of one request's size
   Confidence confidence = Confidence::recollection;  ///< the weakest of the row's entries that differ from 6.18
   std::string_view remark;
+  KernelConstants constants{};              ///< the same in every version of the table; a patched kernel differs
 };
 
 /// The table, oldest first.

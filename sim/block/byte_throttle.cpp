@@ -15,6 +15,9 @@ ByteThrottle::ByteThrottle(Engine& engine, const TickClock& clock, ByteThrottleP
       slice_(std::max(clock.hz() / 10, 1)),
       timer_(engine, Phase::device_done, [this] { dispatch(); }) {
   SPILLWAY_CHECK(params_.rate.value() > 0, "a throttle's rate must be positive");
+  if (!params_.begun) return;
+  start_slice();
+  slice_end_ = ends_at(now() + slice_);
 }
 
 std::int64_t ByteThrottle::allowed(std::int64_t per_second, Jiffies ticks) const {
@@ -34,7 +37,7 @@ Jiffies ByteThrottle::wait_for(const Bio& bio) {
   if (slice_used() && !head_)
     start_slice();
   else
-    slice_end_ = std::max(slice_end_, now() + slice_);
+    slice_end_ = std::max(slice_end_, ends_at(now() + slice_));
 
   const Jiffies elapsed = now() - slice_start_;
   const Jiffies rounded = elapsed == 0 ? slice_ : (elapsed + slice_ - 1) / slice_ * slice_;
@@ -48,7 +51,7 @@ Jiffies ByteThrottle::wait_for(const Bio& bio) {
   if (params_.iops > 0 && ios_ + 1 > allowed(params_.iops, rounded))
     wait = std::max(wait, std::max<Jiffies>((ios_ + 1 - allowed(params_.iops, rounded)) * clock_.hz() / params_.iops, 1) +
                               (rounded - elapsed));
-  if (wait > 0) slice_end_ = std::max(slice_end_, now() + wait);
+  if (wait > 0) slice_end_ = std::max(slice_end_, ends_at(now() + wait));
   return wait;
 }
 
@@ -59,10 +62,11 @@ void ByteThrottle::charge(const Bio& bio) {
 
 void ByteThrottle::trim_slice() {
   if (slice_used()) return;
-  slice_end_ = now() + slice_;
+  slice_end_ = ends_at(now() + slice_);
   Jiffies elapsed = (now() - slice_start_) / slice_ * slice_;
-  if (elapsed < 2 * slice_) return;
-  elapsed -= slice_;  // one whole slice is kept, for what the rounding of ticks loses
+  // One whole slice is kept, for what the rounding of ticks loses. Before 6.15 that was lost, and the rate a little lower.
+  if (params_.keeps_slice) elapsed -= slice_;
+  if (elapsed <= 0) return;
   bytes_ -= std::min(bytes_, allowed(params_.rate.value(), elapsed));
   if (params_.iops > 0) ios_ -= std::min(ios_, allowed(params_.iops, elapsed));
   slice_start_ += elapsed;
@@ -71,9 +75,10 @@ void ByteThrottle::trim_slice() {
 void ByteThrottle::submit(Bio& bio) {
   if (!params_.slices) return submit_smoothly(bio);
   if (bio.size.value() == 0) return release_(bio);
-  if (!head_ || bio.meta) {
+  const bool passes = bio.meta && params_.passes_metadata;
+  if (!head_ || passes) {
     const Jiffies wait = wait_for(bio);
-    if (wait == 0 || bio.meta) {
+    if (wait == 0 || passes) {
       charge(bio);
       if (wait == 0) trim_slice();
       return release_(bio);

@@ -1,8 +1,9 @@
 #pragma once
 /// blk-throttle for writes: bios over the limit are parked, their submitters do not sleep, and the queue has no bound.
 /// The budget comes in slices of 100 ms, elapsed time rounded up to whole slices, so that a slice's worth passes at once
-/// and then nothing until the next. Metadata passes at once and is charged. block/blk-throttle.c, tg_within_bps_limit(),
+/// and then nothing until the next. Since 6.13 metadata passes at once and is charged. block/blk-throttle.c, tg_within_bps_limit(),
 /// tg_within_iops_limit(), throtl_trim_slice() (6.18).
+///
 ///
 /// Not modelled: reads, hierarchies of groups, the 32-bio dispatch round (it costs no time).
 
@@ -18,7 +19,10 @@ namespace spillway::sim {
 struct ByteThrottleParams {
   BytesPerSec rate{40 * kMiB};  ///< must be positive
   std::int64_t iops = 0;        ///< write I/Os a second; 0: no limit
+  bool begun = false;           ///< a slice begins with the run: the file system was synced, or the limit set, at that instant
   bool slices = true;           ///< false: a smooth bucket (ablation)
+  bool keeps_slice = true;      ///< KernelVersion::throttle_keeps_slice
+  bool passes_metadata = true;  ///< KernelVersion::throttle_passes_metadata
 };
 
 class ByteThrottle {
@@ -34,6 +38,8 @@ class ByteThrottle {
   [[nodiscard]] std::int64_t allowed(std::int64_t per_second, Jiffies ticks) const;
   void charge(const Bio& bio);
   void start_slice();
+  /// throtl_set_slice_end(): ends lie on whole slices of the tick count.
+  [[nodiscard]] Jiffies ends_at(Jiffies tick) const { return (tick + slice_ - 1) / slice_ * slice_; }
   void trim_slice();
   void dispatch();
   void submit_smoothly(Bio& bio);

@@ -25,7 +25,7 @@ bool is_tracked(const Bio& bio) { return bio.write && !(bio.sync && bio.idle); }
 }  // namespace
 
 SimpleBlockDevice::SimpleBlockDevice(Engine& engine, const TickClock& clock, const DeviceInputs& inputs,
-                                     const DeviceWriteback& wb, bool throttle_slices)
+                                     const DeviceWriteback& wb, bool throttle_slices, const KernelVersion& kernel)
     : engine_(engine), clock_(clock), inputs_(inputs), wb_(wb), disk_(engine, disk_params(inputs)),
       room_(engine, Phase::flusher) {
   if (inputs_.kind == Kind::model) {
@@ -35,7 +35,8 @@ SimpleBlockDevice::SimpleBlockDevice(Engine& engine, const TickClock& clock, con
   }
   if (inputs_.kind == Kind::throttled || inputs_.kind == Kind::stacked)
     throttle_.emplace(engine, clock,
-                      ByteThrottleParams{.rate = inputs_.write_rate, .iops = inputs_.write_iops, .slices = throttle_slices},
+                      ByteThrottleParams{.rate = inputs_.write_rate, .iops = inputs_.write_iops, .begun = inputs_.slice_begun, .slices = throttle_slices,
+                                         .keeps_slice = kernel.throttle_keeps_slice, .passes_metadata = kernel.throttle_passes_metadata},
                       [this](Bio& bio) { disk_.start(bio); });
 }
 

@@ -34,7 +34,7 @@ class SimpleBlockDevice final : public BlockDevice, private BioOwner {
  public:
   /// `wb`: whose throttled writers let wbt go to full depth.
   SimpleBlockDevice(Engine& engine, const TickClock& clock, const DeviceInputs& inputs, const DeviceWriteback& wb,
-                    bool throttle_slices = true);
+                    bool throttle_slices = true, const KernelVersion& kernel = kernel_versions().back());
   /// From now on tasks on these cores have plugs (Kind::model only).
   void plug_tasks_of(CpuSet& cpus);
 

@@ -81,7 +81,7 @@ class Box {
         cpus_(engine_, in.cpu),
         wb_(device_before(in, clock_)),
         memory_(engine_, clock_, cpus_, memory_before(in), in.ablation),
-        device_(engine_, clock_, in.device, wb_, in.ablation.throttle_slices),
+        device_(engine_, clock_, in.device, wb_, in.ablation.throttle_slices, in.kernel),
         files_(make_files()),
         flushers_(engine_, cpus_, memory_, wb_, *files_,
                   {.writeback_interval = in.memory.writeback_interval,
@@ -139,7 +139,7 @@ class Box {
       log.kind = DeviceInputs::Kind::fixed;
       log.write_rate = in_.device.base_rate;
       log.model.reset();
-      log_device_.emplace(engine_, clock_, log, wb_, true);
+      log_device_.emplace(engine_, clock_, log, wb_, true, in_.kernel);
     }
     xfs::XfsParams p{.inputs = in_.filesystem, .costs = in_.costs, .kernel = in_.kernel, .max_bio = largest_bio(in_),
                      .write_size = in_.replay.engine.write_size, .completion_cores = {}, .hz = in_.hz};

@@ -158,6 +158,8 @@ struct DeviceInputs {
   Duration latency = std::chrono::microseconds{100};
   /// Write I/Os per second that the throttle lets through; 0: no limit.
   std::int64_t write_iops = 0;
+  /// A slice of the throttle begins with the run (state before): the last write before it was at that instant.
+  bool slice_begun = false;
   /// Tags (nr_requests). cited: loop 128.
   int queue_depth = 128;
   /// Largest request. cited: loop 1280 KiB.

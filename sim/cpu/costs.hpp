@@ -27,6 +27,9 @@ struct CpuCosts {
   Duration user_per_file = microseconds{2};
   /// Starting and ending a process: fork, exec, exit. assumed: 1 ms, a fifth of it in user mode.
   Duration process = microseconds{1000};
+  /// Between the end of one untar and the start of the next in its lane: whoever starts them waits, notes and forks.
+  /// measured: 2 ms in the reference runs.
+  Duration between_untars = microseconds{2000};
 
   // -- memory ------------------------------------------------------------------------------------------------------
   /// First touch of one anonymous page. assumed: 0.25 us clearing plus 0.35 us fault.

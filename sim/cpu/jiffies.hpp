@@ -32,6 +32,10 @@ class TickClock {
   }
   /// The tick at which a timer set at tick `now` to expire at `expires` fires.
   [[nodiscard]] Jiffies fires_at_tick(Jiffies now, Jiffies expires) const;
+  /// The level of the wheel that such a timer is put on: 0 up to 62 ticks, each further one eight times coarser. Without
+  /// the rounding wheel there is one.
+  [[nodiscard]] int wheel_level(Jiffies now, Jiffies expires) const;
+  [[nodiscard]] bool rounding_wheel() const { return rounding_wheel_; }
   /// The instant at which a sleep or delayed work of `timeout` ticks, started at `at`, ends.
   [[nodiscard]] SimTime timeout_ends(SimTime at, Jiffies timeout) const {
     const Jiffies now = jiffies(at);

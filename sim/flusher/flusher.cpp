@@ -11,11 +11,10 @@ constexpr std::int64_t kEverything = std::numeric_limits<std::int64_t>::max() / 
 
 }  // namespace
 
-std::int64_t writeback_chunk(KernelWord avg_write_bandwidth, KernelWord dirty_limit, std::int64_t work_pages) {
+std::int64_t writeback_chunk(KernelWord avg_write_bandwidth, KernelWord dirty_limit, std::int64_t work_pages, std::int64_t min_pages) {
   const auto wanted = static_cast<std::int64_t>(std::min(avg_write_bandwidth / 2, dirty_limit / 8));
   const std::int64_t pages = std::min(wanted, work_pages);
-  constexpr auto kStep = static_cast<std::int64_t>(kMinWritebackPages);
-  return (pages + kStep) / kStep * kStep;
+  return (pages + min_pages) / min_pages * min_pages;
 }
 
 Flusher::Flusher(Engine& engine, CpuSet& cpus, DirtyMemory& memory, DeviceWriteback& wb, FileSystem& files,
@@ -175,7 +174,7 @@ Task<bool> Flusher::write_inodes(Thread& thread, Work& work, Jiffies dirtied_bef
             ? kEverything
             : work.by_caller ? work.nr_pages
             : params_.kernel.slice_by_bandwidth
-                  ? writeback_chunk(wb_.estimate.avg_write_bandwidth, memory_.dirty_limit(), work.nr_pages)
+                  ? writeback_chunk(wb_.estimate.avg_write_bandwidth, memory_.dirty_limit(), work.nr_pages, params_.kernel.constants.min_writeback_pages)
                   : static_cast<std::int64_t>(kMinWritebackPages);
     control.nr_to_write = chunk;
     control.wait_for_all = work.sync_all;

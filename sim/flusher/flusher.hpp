@@ -31,7 +31,8 @@ struct FlusherParams {
 
 /// Pages that one visit to a file may write: half a second of the device's bandwidth, in steps of 4 MiB.
 /// writeback_chunk_size().
-[[nodiscard]] std::int64_t writeback_chunk(KernelWord avg_write_bandwidth, KernelWord dirty_limit, std::int64_t work_pages);
+[[nodiscard]] std::int64_t writeback_chunk(KernelWord avg_write_bandwidth, KernelWord dirty_limit, std::int64_t work_pages,
+                                           std::int64_t min_pages = KernelConstants{}.min_writeback_pages);
 
 class Flusher {
  public:

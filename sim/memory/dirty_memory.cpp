@@ -36,6 +36,7 @@ DirtyMemory::DirtyMemory(Engine& engine, const TickClock& clock, CpuSet& cpus, D
       core_leaks_(static_cast<std::size_t>(params.cores), 0),
       periods_(params.completions),
       period_timer_(engine, Phase::timer, [this] { halve(); }),
+      sleeps_(engine, clock),
       wake_order_(engine.random("order of wake-ups")) {
   file_dirty_ = foreign_dirty_;
   const KernelWord thresh = thresholds().thresh;
@@ -80,7 +81,9 @@ bool DirtyMemory::must_look(TaskDirtyState& task, const DeviceWriteback& wb, int
 
 std::int64_t DirtyMemory::allowance(const TaskDirtyState& task, const DeviceWriteback& wb, int core) const {
   const KernelWord limit = poll_limit(task, wb);
-  KernelWord pages = limit > task.nr_dirtied ? limit - task.nr_dirtied : 1;
+  // What the tasks that ended left unpaid counts at the next page already.
+  const KernelWord counted = task.nr_dirtied + core_leaks_[static_cast<std::size_t>(core)];
+  KernelWord pages = limit > counted ? limit - counted : 1;
   const KernelWord on_core = core_dirtied_[static_cast<std::size_t>(core)];
   pages = std::min(pages, ratelimit_pages_ > on_core ? ratelimit_pages_ - on_core : 1);
   return static_cast<std::int64_t>(std::max<KernelWord>(pages, 1));
@@ -212,7 +215,8 @@ void DirtyMemory::update_bandwidth(DeviceWriteback& wb, bool with_rate_limit, Ke
                   .avg_write_bandwidth = wb.estimate.avg_write_bandwidth,
                   .dirty = dirty_pages,
                   .setpoint = setpoint,
-                  .hz = clock_.hz()});
+                  .hz = clock_.hz(),
+                  .step_divisor = params_.kernel.constants.ratelimit_step});
     wb.rate = step.after;
     if (on_rate_limit) on_rate_limit(wb, step);
   }
@@ -220,6 +224,13 @@ void DirtyMemory::update_bandwidth(DeviceWriteback& wb, bool with_rate_limit, Ke
   wb.dirtied_stamp = wb.dirtied;
   wb.written_stamp = wb.written;
   wb.bandwidth_stamp = tick;
+}
+
+SimTime DirtyMemory::wakes_at(Jiffies pause) {
+  SimTime at = ablation_.extra_tick ? clock_.timeout_ends(engine_.now(), pause) : engine_.now() + pause * clock_.tick();
+  // Several cores: each has its own wheel, and which of them is first is not known.
+  if (params_.wake_jitter.count() > 0) at += Duration{static_cast<std::int64_t>(wake_order_.below(static_cast<std::uint64_t>(params_.wake_jitter.count())))};
+  return at;
 }
 
 // -- balance_dirty_pages ---------------------------------------------------------------------------------------------
@@ -336,7 +347,8 @@ Task<> DirtyMemory::balance(Thread& thread, TaskThrottle& task, DeviceWriteback&
                                              .pos_ratio = pos_ratio,
                                              .dirty_ratelimit = wb.rate.dirty_ratelimit,
                                              .avg_write_bandwidth = wb.estimate.avg_write_bandwidth,
-                                             .wb_dirty = wb_dirty},
+                                             .wb_dirty = wb_dirty,
+                                             .max_pause_ms = params_.kernel.constants.max_pause_ms},
                                             stat_error(params_.cores));
     ++task.decisions;
     if (on_throttle)
@@ -353,9 +365,8 @@ Task<> DirtyMemory::balance(Thread& thread, TaskThrottle& task, DeviceWriteback&
     (wb.device ? *wb.device : wb).last_throttle_sleep = now();
     {
       Blocked blocked{engine_, thread.account.throttled};
-      SimTime until = ablation_.extra_tick ? clock_.timeout_ends(engine_.now(), d.pause) : engine_.now() + d.pause * clock_.tick();
-      if (params_.wake_jitter.count() > 0) until += Duration{static_cast<std::int64_t>(wake_order_.below(static_cast<std::uint64_t>(params_.wake_jitter.count())))};
-      co_await engine_.sleep_until(until);
+      if (params_.cores == 1 && ablation_.extra_tick) co_await sleeps_.sleep(d.pause);
+      else co_await engine_.sleep_until(wakes_at(d.pause));
     }
     task.state = d.after;
     if (params_.wake_cost.count() > 0) co_await cpus_.run(thread, CpuMode::system, params_.wake_cost);

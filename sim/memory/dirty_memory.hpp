@@ -24,6 +24,7 @@
 #include "sim/cpu/costs.hpp"
 #include "sim/cpu/cpu_set.hpp"
 #include "sim/cpu/jiffies.hpp"
+#include "sim/cpu/tick_sleeps.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/kernel_version.hpp"
 #include "sim/memory/ablation.hpp"
@@ -126,6 +127,7 @@ class DirtyMemory {
                         std::int64_t pos_ratio, KernelWord setpoint);
   void catch_up_foreign();
   void halve();
+  [[nodiscard]] SimTime wakes_at(Jiffies pause);
   [[nodiscard]] Jiffies now() const { return clock_.jiffies(engine_.now()); }
   [[nodiscard]] KernelWord poll_limit(const TaskDirtyState& task, const DeviceWriteback& wb) const;
 
@@ -147,6 +149,7 @@ class DirtyMemory {
   SimTime foreign_counted_{};
   double foreign_rest_ = 0;
   SimTime first_pause_{};
+  TickSleeps sleeps_;                           ///< on a single core: who wakes first is known
   Random wake_order_;                           ///< for wake_jitter
   std::vector<std::pair<DeviceWriteback*, std::unique_ptr<Timer>>> delayed_updates_;
 };

@@ -4,10 +4,10 @@
 
 namespace spillway::sim {
 
-std::int64_t max_pause(KernelWord wb_dirty, KernelWord avg_write_bandwidth, int hz) {
+std::int64_t max_pause(KernelWord wb_dirty, KernelWord avg_write_bandwidth, int hz, int max_pause_ms) {
   const KernelWord eighth = round_up_pow2(1 + static_cast<KernelWord>(hz) / 8);
   const KernelWord t = wb_dirty / (1 + avg_write_bandwidth / eighth) + 1;
-  return std::min(static_cast<std::int64_t>(t), max_pause_ticks(hz));
+  return std::min(static_cast<std::int64_t>(t), max_pause_ticks(hz, max_pause_ms));
 }
 
 PauseTarget min_pause(const PauseTargetInputs& in) {
@@ -46,7 +46,7 @@ ThrottleDecision decide_pause(const TaskDirtyState& task, const ThrottleInputs& 
   ThrottleDecision out;
   out.after = task;
   out.task_ratelimit = in.dirty_ratelimit * static_cast<KernelWord>(in.pos_ratio) >> kRatioShift;
-  out.max_pause = max_pause(in.wb_dirty, in.avg_write_bandwidth, in.hz);
+  out.max_pause = max_pause(in.wb_dirty, in.avg_write_bandwidth, in.hz, in.max_pause_ms);
   const PauseTarget target =
       min_pause({out.max_pause, out.task_ratelimit, in.dirty_ratelimit, in.avg_write_bandwidth, in.hz});
   out.min_pause = target.min_pause;

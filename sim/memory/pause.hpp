@@ -5,15 +5,20 @@
 /// All times in ticks of the box's HZ. Pure: given the same inputs it takes the same decision as the kernel, so a trace of
 /// a real kernel can be replayed through it.
 
+#include "sim/memory/kernel_constants.hpp"
 #include "sim/memory/kernel_math.hpp"
 
 namespace spillway::sim {
 
-/// MAX_PAUSE: 200 ms.
-[[nodiscard]] constexpr std::int64_t max_pause_ticks(int hz) { return hz / 5 > 1 ? hz / 5 : 1; }
+/// MAX_PAUSE: 200 ms, at least a tick.
+[[nodiscard]] constexpr std::int64_t max_pause_ticks(int hz, int max_pause_ms = KernelConstants{}.max_pause_ms) {
+  const std::int64_t ticks = static_cast<std::int64_t>(hz) * max_pause_ms / 1000;
+  return ticks > 1 ? ticks : 1;
+}
 
 /// About an eighth of the time in which the device drains what it has, at most 200 ms.
-[[nodiscard]] std::int64_t max_pause(KernelWord wb_dirty, KernelWord avg_write_bandwidth, int hz);
+[[nodiscard]] std::int64_t max_pause(KernelWord wb_dirty, KernelWord avg_write_bandwidth, int hz,
+                                     int max_pause_ms = KernelConstants{}.max_pause_ms);
 
 struct PauseTarget {
   std::int64_t min_pause = 0;            ///< shorter pauses are not slept but carried over
@@ -48,6 +53,7 @@ struct ThrottleInputs {
   std::int64_t pos_ratio = 0;
   KernelWord dirty_ratelimit = 0, avg_write_bandwidth = 0;  ///< pages/s, after this pass's update
   KernelWord wb_dirty = 0;               ///< pages
+  int max_pause_ms = KernelConstants{}.max_pause_ms;
 };
 
 struct ThrottleDecision {

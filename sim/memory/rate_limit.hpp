@@ -2,6 +2,7 @@
 /// How fast one task may dirty pages of a device: moved in small, strongly non-linear steps towards the device's rate
 /// divided by the number of writers, which nobody counts. mm/page-writeback.c, wb_update_dirty_ratelimit().
 
+#include "sim/memory/kernel_constants.hpp"
 #include "sim/memory/kernel_math.hpp"
 
 namespace spillway::sim {
@@ -20,6 +21,7 @@ struct RateLimitInputs {
   KernelWord avg_write_bandwidth = 0;  ///< pages/s, before this instant's own bandwidth update
   KernelWord dirty = 0, setpoint = 0;  ///< global; for a strictlimit device its own
   int hz = 250;
+  int step_divisor = KernelConstants{}.ratelimit_step;
 };
 
 /// What one update computed on its way; the fields of the trace event bdi_dirty_ratelimit.
@@ -33,7 +35,8 @@ struct RateLimitStep {
 [[nodiscard]] KernelWord balanced_rate(KernelWord task_ratelimit, KernelWord avg_write_bandwidth, KernelWord dirty_rate);
 /// The step alone: from the rate limit and the three rates that bound it.
 [[nodiscard]] KernelWord step_dirty_ratelimit(KernelWord dirty_ratelimit, KernelWord previous_balanced, KernelWord balanced,
-                                              KernelWord task_ratelimit, bool below_setpoint);
+                                              KernelWord task_ratelimit, bool below_setpoint,
+                                              int step_divisor = KernelConstants{}.ratelimit_step);
 [[nodiscard]] RateLimitStep update_rate_limit(const RateLimit& before, const RateLimitInputs& in);
 
 }  // namespace spillway::sim

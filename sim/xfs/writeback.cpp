@@ -239,6 +239,7 @@ Task<> Xfs::write_pages(Thread& thread, Inode& base, WritebackControl& control) 
   std::int64_t from = control.range_cyclic ? inode.writeback_index : 0;
   // A tagged or integrity pass writes what is dirty now, and is not led on by a writer.
   const std::int64_t end = control.wait_for_all || control.tagged ? inode.size_pages : INT64_MAX;
+  IoEnd* ioend = nullptr;
   while (control.nr_to_write > 0) {
     PageRange range = inode.dirty.next(from);
     if (range.pages() == 0 || range.first >= end) {
@@ -253,7 +254,7 @@ Task<> Xfs::write_pages(Thread& thread, Inode& base, WritebackControl& control) 
       do delayed = inode.delayed.next(delayed.end);
       while (delayed.pages() > 0 && delayed.end <= range.first);
       SPILLWAY_CHECK(delayed.pages() > 0 && delayed.first <= range.first, "a dirty page has neither blocks nor a reservation");
-      if (!co_await convert_delayed(thread, inode, delayed)) co_return;
+      if (!co_await convert_delayed(thread, inode, delayed)) break;
       continue;
     }
     range.end = std::min(range.end, extent->end());
@@ -283,30 +284,64 @@ Task<> Xfs::write_pages(Thread& thread, Inode& base, WritebackControl& control) 
     bio.background = control.background || control.kupdate;
     bio.sync = control.wait_for_all;
     bio.file_page = range.first;
+    if (params_.kernel.ioend_pages > 0) join_ioend(ioend, inode, bio);
     if (!device_.try_submit(bio)) {
       WorkerSleeps worker{queues_, thread};
       co_await device_.submit(thread, bio);
     }
   }
+  close_ioend(ioend, inode);
   inode.writeback_index = from;
   if (cost.count() > 0) co_await cpus_.run(thread, CpuMode::system, cost);
 }
 
+/// iomap_can_add_to_ioend(): what lies next to it in the file and on disk, up to a number of pages.
+void Xfs::join_ioend(IoEnd*& ioend, XfsInode& inode, Bio& bio) {
+  const std::int64_t sector = bio.start.value(), most = params_.kernel.ioend_pages;
+  if (ioend && (ioend->range.end != bio.file_page || ioend->next_sector != sector || ioend->range.pages() + bio.pages > most)) close_ioend(ioend, inode);
+  if (!ioend) {
+    if (free_ioends_.empty()) free_ioends_.push_back(&ioends_.emplace_back());
+    ioend = free_ioends_.back();
+    free_ioends_.pop_back();
+    *ioend = IoEnd{.range = {bio.file_page, bio.file_page}};
+  }
+  ioend->range.end += bio.pages;
+  ioend->next_sector = sector + bio.size / kSectorSize;
+  ++ioend->outstanding;
+  bio.context = ioend;
+}
+
+void Xfs::close_ioend(IoEnd*& ioend, XfsInode& inode) {
+  if (!ioend) return;
+  IoEnd& closed = *std::exchange(ioend, nullptr);
+  closed.open = false;
+  if (closed.outstanding > 0) return;
+  free_ioends_.push_back(&closed);
+  io_ended(inode, closed.range);
+}
+
 void Xfs::bio_done(Bio& bio) {
   auto& inode = *static_cast<XfsInode*>(bio.inode);
-  const std::int64_t pages = bio.pages, first = bio.file_page;
-  bool* const direct_done = static_cast<bool*>(bio.context);
+  const PageRange range{bio.file_page, bio.file_page + bio.pages};
+  void* const context = bio.context;
   bios_.put(bio);
-  if (direct_done) {
-    *direct_done = true;
+  if (range.pages() == 0) {  // direct I/O
+    *static_cast<bool*>(context) = true;
     writeback_waiters_.wake_all();
     return;
   }
-  const PageRange range{first, first + pages};
+  if (!context) return io_ended(inode, range);
+  IoEnd& ioend = *static_cast<IoEnd*>(context);
+  if (--ioend.outstanding > 0 || ioend.open) return;
+  free_ioends_.push_back(&ioend);
+  io_ended(inode, ioend.range);
+}
+
+void Xfs::io_ended(XfsInode& inode, PageRange range) {
   // Blocks that are written already, inside the size on disk: writeback ends here, in the interrupt.
-  const PageRange unwritten = inode.unwritten.next(first);
+  const PageRange unwritten = inode.unwritten.next(range.first);
   if ((unwritten.pages() == 0 || unwritten.first >= range.end) && range.end <= inode.disk_size) {
-    end_writeback(inode, pages);
+    end_writeback(inode, range.pages());
     return;
   }
   inode.ended.add(range);

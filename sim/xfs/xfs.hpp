@@ -106,6 +106,13 @@ class Xfs final : public FileSystem, private BioOwner {
     MetaBuffer buffer;
     std::int64_t entries = 0;
   };
+  /// A contiguous piece of one visit to a file: its bios end together where the kernel chains them. struct iomap_ioend.
+  struct IoEnd {
+    PageRange range;
+    std::int64_t next_sector = 0;
+    std::int64_t outstanding = 0;  ///< bios that have not ended
+    bool open = true;              ///< more may be added
+  };
   /// Inodes to be inactivated by one core's worker.
   struct Inactive {
     std::vector<XfsInode*> inodes;
@@ -138,6 +145,9 @@ class Xfs final : public FileSystem, private BioOwner {
   std::int64_t trim(XfsInode& inode, std::int64_t from_page);
   [[nodiscard]] const FileExtent* extent_at(const XfsInode& inode, std::int64_t page) const;
   void bio_done(Bio& bio) override;
+  void join_ioend(IoEnd*& ioend, XfsInode& inode, Bio& bio);
+  void close_ioend(IoEnd*& ioend, XfsInode& inode);
+  void io_ended(XfsInode& inode, PageRange range);
   Task<> complete(Thread& worker, XfsInode& inode);
   void end_writeback(XfsInode& inode, std::int64_t pages);
   Task<> fail_full(Thread& thread);
@@ -165,6 +175,8 @@ class Xfs final : public FileSystem, private BioOwner {
   std::vector<Inactive> inactive_;
   int directory_rotor_ = 0, data_rotor_ = 0;
   BioPool bios_;
+  std::deque<IoEnd> ioends_;
+  std::vector<IoEnd*> free_ioends_;
   WaitQueue writeback_waiters_, ilock_waiters_;
   Timer log_timer_;
   std::size_t next_core_ = 0;

@@ -364,6 +364,26 @@ TEST_CASE("flusher: a visit writes half a second of bandwidth, in steps of 4 MiB
   CHECK(writeback_chunk(262144, 819200, 10) == 1024);
 }
 
+TEST_CASE("kernel constants: a patched constant moves what it stands in, and nonsense is refused", "[sim][controller]") {
+  // A visit is rounded up to MIN_WRITEBACK_PAGES: 12,800 pages of half a second are one step of 16,384.
+  CHECK(writeback_chunk(25600, 122071, 1LL << 60, 16384) == 16384);
+  // MAX_PAUSE of 100 ms is 25 ticks at HZ = 250, and never less than one.
+  CHECK(max_pause(1'000'000, 25600, 250, 100) == 25);
+  CHECK(max_pause(1'000'000, 25600, 100, 1) == 1);
+  // Far below what is balanced, a step is an eighth of the gap, or as much as the divisor says.
+  const KernelWord gap = 25600;
+  CHECK(step_dirty_ratelimit(25600, 2 * gap, 2 * gap, 2 * gap, true) == 25600 + gap / 8);
+  CHECK(step_dirty_ratelimit(25600, 2 * gap, 2 * gap, 2 * gap, true, 64) == 25600 + gap / 64);
+  KernelConstants constants;
+  CHECK(set_kernel_constant(constants, "ratelimit_step", 64));
+  CHECK(constants.ratelimit_step == 64);
+  CHECK_FALSE(set_kernel_constant(constants, "ratelimit_step", 0));
+  CHECK_FALSE(set_kernel_constant(constants, "max_pause_ms", 1.5));
+  const auto unknown = set_kernel_constant(constants, "hz", 100);
+  REQUIRE_FALSE(unknown);
+  CHECK(unknown.error().what.find("max_pause_ms, ratelimit_step, min_writeback_pages") != std::string::npos);
+}
+
 TEST_CASE("wbt: depths by queue and step, against the table", "[sim][block]") {
   const auto is = [](std::int64_t queue, int step, std::int64_t max, std::int64_t normal, std::int64_t background) {
     CAPTURE(queue, step);

@@ -2,6 +2,7 @@
 
 #include "sim/cpu/cpu_set.hpp"
 #include "sim/cpu/jiffies.hpp"
+#include "sim/cpu/tick_sleeps.hpp"
 
 using namespace spillway;
 using namespace spillway::sim;
@@ -101,4 +102,36 @@ TEST_CASE("jiffies: a sleep ends on the tick after its last, and long timeouts a
   CHECK(clock.fires_at_tick(100, 100 + 63) == 168);     // level 1: multiples of 8
   CHECK(clock.fires_at_tick(100, 100 + 750) == 896);    // level 2: multiples of 64
   CHECK(TickClock(250, 0ms, false).fires_at_tick(100, 150) == 150);
+}
+
+namespace {
+
+Task<> sleeps_from(Engine& engine, TickSleeps& sleeps, Duration start, Jiffies ticks, std::string name, std::string& order) {
+  co_await engine.sleep(start);
+  co_await sleeps.sleep(ticks);
+  order += name;
+}
+
+std::string order_of_waking(bool rounding_wheel) {
+  Engine engine;
+  const TickClock clock{250, Duration{0}, rounding_wheel};
+  TickSleeps sleeps{engine, clock};
+  std::string order;
+  // Ticks are 4 ms. a, b and c all end at tick 12; d one tick earlier; e, of the wheel's second level, at tick 80 with f.
+  engine.spawn(sleeps_from(engine, sleeps, 1ms, 11, "a", order));
+  engine.spawn(sleeps_from(engine, sleeps, 5ms, 10, "b", order));
+  engine.spawn(sleeps_from(engine, sleeps, 9ms, 9, "c", order));
+  engine.spawn(sleeps_from(engine, sleeps, 1ms, 10, "d", order));
+  engine.spawn(sleeps_from(engine, sleeps, 1ms, 72, "e", order));
+  engine.spawn(sleeps_from(engine, sleeps, 281ms, 9, "f", order));
+  engine.run();
+  return order;
+}
+
+}  // namespace
+
+TEST_CASE("tick sleeps: who fell asleep last wakes first at a tick, long sleeps before short ones", "[sim][cpu]") {
+  CHECK(order_of_waking(true) == "dcbaef");
+  // Before 4.8: first come, first served; e ends by itself at its own tick 72, before f.
+  CHECK(order_of_waking(false) == "dabcef");
 }

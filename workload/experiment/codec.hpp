@@ -230,7 +230,7 @@ struct Codec<std::vector<std::pair<Bytes, double>>> {
   }
 };
 
-/// box.costs: name = number.
+/// box.costs and box.kernel_constants: name = number.
 template <>
 struct Codec<std::vector<std::pair<std::string, double>>> {
   using Costs = std::vector<std::pair<std::string, double>>;

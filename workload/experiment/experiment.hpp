@@ -176,6 +176,8 @@ struct BoxSpec {
   std::optional<std::string> kernel;       ///< "6.18", "3.2", ...
   /// Any cost of the profile by its name, for example ("copy_us_per_page", 0.65). The names: sim costs table.
   std::vector<std::pair<std::string, double>> costs;
+  /// Constants of the kernel that a patch changed, by name: sim/memory/kernel_constants.hpp.
+  std::vector<std::pair<std::string, double>> kernel_constants;
   std::optional<double> completion_share;
   std::optional<BytesPerSec> write_bandwidth, dirty_ratelimit;
   std::optional<Bytes> dirtyable, foreign_dirty;

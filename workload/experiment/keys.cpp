@@ -67,7 +67,7 @@ const std::vector<Entry>& registry() {
     add(out, "device.", "[device]", schema::device_section());
     add(out, "target.", "[target]", schema::target_section());
     add(out, "box.", "[box]", schema::box_section());
-    // box.costs.NAME and knobs.NAME are addressed one by one.
+    // box.costs.NAME, box.kernel_constants.NAME and knobs.NAME are addressed one by one.
     Entry cost;
     cost.info = {.key = "box.costs.NAME", .section = "[box.costs]", .kind = "number", .default_text = "", .meaning = "one cost of the profile, over the profile's own", .boxes = "simulated", .choices = {}};
     cost.normalise = [](const TomlValue& value) -> Result<Json> {
@@ -75,7 +75,11 @@ const std::vector<Entry>& registry() {
       if (const auto problem = schema::Codec<double>::read(value, number, schema::real_between(0, 1e12))) return fail(ErrorKind::bad_input, *problem);
       return Json(number);
     };
+    Entry constant;
+    constant.info = {.key = "box.kernel_constants.NAME", .section = "[box.kernel_constants]", .kind = "number", .default_text = "", .meaning = "one constant of the kernel as a patch set it", .boxes = "simulated", .choices = {}};
+    constant.normalise = cost.normalise;
     out.push_back(std::move(cost));
+    out.push_back(std::move(constant));
     Entry knob;
     knob.info = {.key = "knobs.NAME", .section = "[knobs]", .kind = "text or number", .default_text = "",
                  .meaning = "any other setting, put back afterwards: a path below /sys or /proc/sys ({dev} stands for the device) or a sysctl name", .boxes = "real", .choices = {}};
@@ -96,6 +100,7 @@ const std::vector<Entry>& registry() {
 std::string pattern_of(std::string_view path) {
   if (path.starts_with("knobs.") && path.size() > 6) return "knobs.NAME";
   if (path.starts_with("box.costs.") && path.size() > 10) return "box.costs.NAME";
+  if (path.starts_with("box.kernel_constants.") && path.size() > 21) return "box.kernel_constants.NAME";
   std::string out;
   bool inside = false;
   for (const char c : path) {

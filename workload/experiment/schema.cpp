@@ -256,6 +256,7 @@ const Section<BoxSpec>& box_section() {
       key("hz", &B::hz, "kernel timer frequency: 100, 250, 300 or 1000", between(100, 1000), Boxes::simulated),
       key("kernel", &B::kernel, "kernel version whose rules are modelled, for example \"6.1\"", {}, Boxes::simulated),
       key("costs", &B::costs, "costs of the profile by name, for example copy_us_per_page = 0.65", {}, Boxes::simulated),
+      key("kernel_constants", &B::kernel_constants, "constants that a patch changed: max_pause_ms (200), ratelimit_step (8), min_writeback_pages (1024)", {}, Boxes::simulated),
       key("completion_share", &B::completion_share, "state before the run: the device's share of recent completions, 0 to 1", real_between(0, 1), Boxes::simulated),
       key("write_bandwidth", &B::write_bandwidth, "state before the run: the kernel's bandwidth estimate", from(1), Boxes::simulated),
       key("dirty_ratelimit", &B::dirty_ratelimit, "state before the run: the kernel's dirty rate limit", from(1), Boxes::simulated),

@@ -208,6 +208,9 @@ Status assign(TomlValue& root, std::string_view path, const std::string& text, c
   } else if (path.starts_with("box.costs.")) {
     at = &root.child("box").child("costs");
     last = path.substr(10);
+  } else if (path.starts_with("box.kernel_constants.")) {
+    at = &root.child("box").child("kernel_constants");
+    last = path.substr(21);
   } else {
     while (true) {
       const std::size_t dot = rest.find('.');

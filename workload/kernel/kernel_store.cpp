@@ -13,12 +13,16 @@ namespace fs = std::filesystem;
 
 std::optional<StoredKernel> read_kernel(const fs::path& folder, const std::string& name) {
   std::error_code error;
-  StoredKernel kernel{.name = name, .image = folder / "linux", .release = first_line(folder / "release"), .hz = 0, .content = {}};
+  StoredKernel kernel{.name = name, .image = folder / "linux", .release = first_line(folder / "release"), .hz = 0, .content = {}, .made_from = {}};
   if (!fs::exists(kernel.image, error)) return std::nullopt;
   std::ifstream config(folder / "config");
   for (std::string line; std::getline(config, line);) {
     constexpr std::string_view key = "CONFIG_HZ=";
     if (line.starts_with(key)) kernel.hz = std::atoi(line.c_str() + key.size());
+  }
+  std::ifstream made_from(folder / "made_from");
+  for (std::string line; std::getline(made_from, line);) {
+    if (line.find_first_not_of(' ') != std::string::npos) kernel.made_from.push_back(line);
   }
   kernel.content = fs::canonical(folder, error).filename();
   return kernel;
@@ -65,6 +69,15 @@ Result<fs::path> find_root() {
   std::error_code error;
   if (fs::exists(root / ".complete", error)) return root;
   return fail(ErrorKind::unsupported, fmt::format("No root file system in {}. Make it with: scripts/kernel-root", root.string()));
+}
+
+Result<fs::path> find_script(const std::string& name) {
+  std::error_code error;
+  for (auto folder = fs::read_symlink("/proc/self/exe", error).parent_path(); !folder.empty(); folder = folder.parent_path()) {
+    if (const auto candidate = folder / "scripts" / name; fs::exists(candidate, error)) return candidate;
+    if (folder == folder.parent_path()) break;
+  }
+  return fail(ErrorKind::unsupported, fmt::format("scripts/{} is not above this program; kernels are built from Spillway's source tree, with the program of its build folder.", name));
 }
 
 Result<fs::path> find_guest_program() {

@@ -16,6 +16,7 @@ struct StoredKernel {
   std::string release;              ///< "6.1.174"
   int hz = 0;                       ///< CONFIG_HZ
   std::string content;              ///< hash of source, patches and configuration
+  std::vector<std::string> made_from;  ///< "source ...", "patch ...", "edit ...", as given
 };
 
 /// The first line of a file, without its end; empty when it cannot be read.
@@ -28,6 +29,8 @@ struct StoredKernel {
 Result<StoredKernel> find_kernel(const std::string& name);
 /// The guest's root file system; `unsupported` with the command that makes it.
 Result<std::filesystem::path> find_root();
+/// One of the scripts that make these things ("kernel-build"): of the source tree that the running program was built in.
+Result<std::filesystem::path> find_script(const std::string& name);
 /// The guest program, beside the running program or where the build puts it; $SPILLWAY_GUEST overrides.
 Result<std::filesystem::path> find_guest_program();
 

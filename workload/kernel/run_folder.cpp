@@ -2,6 +2,7 @@
 
 #include "workload/record/record_io.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
 #include <sstream>
@@ -29,6 +30,19 @@ nlohmann::ordered_json pairs_of(const fs::path& path) {
     if (space != std::string::npos) object[line.substr(0, space)] = line.substr(space + 1);
   }
   return object;
+}
+
+// The kernel's state before the run is known: its completion counters, a fresh guest has counted nothing but the other device's history
+// (mkfs and the log go past the page cache).
+void set_state_before(const fs::path& folder, const GuestSetup& setup, double t0_s, BoxState& before) {
+  before.uptime_s = t0_s;
+  // The guest syncs the empty folders just before.
+  before.throttle_slice_age_s = 0;
+  before.device_completions_pages = 0;
+  before.global_completions_pages = setup.foreign_history.value() / 4096;
+  std::ifstream file(folder / "uptime.history");
+  double at = 0;
+  if (file >> at) before.completion_phase_s = std::max(0.0, t0_s - at);
 }
 
 }  // namespace
@@ -63,6 +77,7 @@ Result<Record> make_record(const fs::path& run_folder, const GuestSetup& setup, 
   record.repeat = context.repeat;
   record.seed = context.seed;
   record.notes.insert(record.notes.end(), setup.notes.begin(), setup.notes.end());
+  set_state_before(run_folder, setup, results.t0_s, record.state_before);
   record.state_before.cold = item.experiment.target.cold;
   std::ifstream release(run_folder / "release");
   std::getline(release, record.box.kernel);

@@ -137,6 +137,8 @@ struct BoxState {
   /// What others did in the second before the run: pages that other devices completed, and cores that were busy.
   std::optional<double> foreign_completions_pages_per_s, foreign_cpus;
   std::optional<std::int64_t> free_pages, file_pages;
+  std::optional<double> uptime_s;                 ///< the kernel's clock at time 0: where in its tick the run began
+  std::optional<double> throttle_slice_age_s;     ///< since the write limit's slice began
   bool cold = false;                              ///< a device number that has never written
 };
 

@@ -153,6 +153,8 @@ void fields(V& v, BoxState& s) {
   v("foreign_cpus", s.foreign_cpus);
   v("free_pages", s.free_pages);
   v("file_pages", s.file_pages);
+  v("uptime_s", s.uptime_s);
+  v("throttle_slice_age_s", s.throttle_slice_age_s);
   v("cold", s.cold);
 }
 

@@ -32,6 +32,7 @@ constexpr CostName kCosts[] = {
     {"make_directory", &sim::CpuCosts::make_directory},
     {"user_per_file", &sim::CpuCosts::user_per_file},
     {"process", &sim::CpuCosts::process},
+    {"between_untars", &sim::CpuCosts::between_untars},
     {"page_fault", &sim::CpuCosts::page_fault},
     {"free_page", &sim::CpuCosts::free_page},
     {"read_ahead_page", &sim::CpuCosts::read_ahead_page},

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <fmt/core.h>
 #include <map>
 
@@ -64,6 +65,8 @@ void set_state(sim::StateBefore& before, const BoxState& state, const Experiment
   if (state.balanced_dirty_ratelimit_pages_per_s) before.balanced_dirty_ratelimit = BytesPerSec{*state.balanced_dirty_ratelimit_pages_per_s * 4096};
   if (state.bandwidth_stamp_age_s) before.bandwidth_stamp_age = Duration{static_cast<std::int64_t>(*state.bandwidth_stamp_age_s * 1e9)};
   if (state.foreign_completions_pages_per_s) before.foreign_completions_per_s = *state.foreign_completions_pages_per_s;
+  if (state.uptime_s) before.tick_phase = Duration{std::llround(std::fmod(*state.uptime_s, 1.0 / out.inputs.hz) * 1e9) % (1'000'000'000 / out.inputs.hz)};
+  if (state.throttle_slice_age_s == 0.0) out.inputs.device.slice_begun = true;
   if (state.foreign_cpus) before.foreign_cpus = *state.foreign_cpus;
   if (state.dirty_limit_pages) before.dirty_limit = Bytes{*state.dirty_limit_pages * 4096};
   if (state.foreign_dirty_pages) before.foreign_dirty = Bytes{*state.foreign_dirty_pages * 4096};
@@ -200,6 +203,10 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
   auto version = sim::kernel_version(p.kernel);
   if (!version) return fail(ErrorKind::bad_input, fmt::format("box.kernel: {}", version.error().what));
   in.kernel = *version;
+  for (const auto& [name, value] : e.box.kernel_constants) {
+    if (const auto set = sim::set_kernel_constant(in.kernel.constants, name, value); !set) return fail(ErrorKind::bad_input, fmt::format("box.kernel_constants: {}", set.error().what));
+    p.described["kernel_constants"][name] = {{"value", value}, {"mark", "assumed"}, {"source", said}};
+  }
   in.hz = p.hz;
   in.cpu = p.cpu;
   in.cpu.context_switch = p.costs.context_switch;
@@ -265,6 +272,7 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
   r.catalogue = std::move(catalogue);
   r.untars = untars;
   r.at_once = e.replay.at_once;
+  r.gap = p.costs.between_untars;
   r.engine.name = e.replay.engine;
   r.engine.writers = e.replay.writers;
   r.engine.direct = e.replay.direct == "true";
@@ -277,7 +285,8 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
     r.engine.write_size = e.replay.engine == "bsdtar" || e.replay.engine == "libarchive" ? Bytes{64 * kKiB} : Bytes{kMiB};
   }
   if (e.replay.engine == "uring") out.notes.push_back("engine uring is simulated as posix: the cost of rings is not modelled");
-  if (r.untars > 1 && r.at_once > 1) {
+  // On one core the order of wake-ups is the timer wheel's, and known.
+  if (r.untars > 1 && r.at_once > 1 && in.cpu.cores > 1) {
     in.wake_jitter = kWakeJitter;
     out.unknown_state.emplace_back(kUnknownOrder);
   }

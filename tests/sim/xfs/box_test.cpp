@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "sim/device/presets.hpp"
 #include "tests/sim/reference.hpp"
@@ -371,4 +372,23 @@ TEST_CASE("full xfs: the kernel workers of the standard run on 6.18 against the 
   CHECK(worker(out, "xfs-conv")->runs > 9'600 / 2);
   CHECK(worker(out, "xfs-conv")->runs < 9'600 * 2);
   CHECK(worker(out, "flush")->shown == "kworker/u8:0+flush-7:0");
+}
+
+TEST_CASE("full xfs: before 6.9 the bios of a contiguous piece end together, up to 4096 pages", "[sim][xfs][box]") {
+  // One file at 8 MiB/s, written back by the sync in one visit.
+  const auto steps = [](const char* kernel, std::int64_t mib) {
+    BoxInputs in = standard_run();
+    in.kernel = kernel_version(kernel).value();
+    in.replay.catalogue = files_of(1, Bytes{mib * kMiB}, 1);
+    in.replay.untars = 1;
+    in.device.write_rate = BytesPerSec{8 * kMiB};
+    in.sample_every = 50ms;
+    std::set<std::int64_t> written;
+    for (const TimelineRow& row : run_box(in).timeline) written.insert(row.device_written);
+    return written;
+  };
+  // The last piece ends with the run, after the last sample.
+  CHECK(steps("6.1", 8) == std::set<std::int64_t>{0});
+  CHECK(steps("6.1", 24) == std::set<std::int64_t>{0, 4096});
+  CHECK(steps("6.12", 8).size() >= 3);
 }

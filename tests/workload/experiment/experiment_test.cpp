@@ -153,6 +153,8 @@ dirtyable = "60GB"
 foreign_dirty = "1MB"
 [box.costs]
 copy_us_per_page = 0.65
+[box.kernel_constants]
+max_pause_ms = 100
 [knobs]
 "/sys/block/{dev}/queue/nr_requests" = 64
 "vm.swappiness" = "10"
@@ -242,6 +244,7 @@ TEST_CASE("experiment: every section is read", "[workload][experiment]") {
   CHECK(e.box.kernel == "3.2");
   REQUIRE(e.box.costs.size() == 1);
   CHECK(e.box.costs[0] == std::pair<std::string, double>{"copy_us_per_page", 0.65});
+  CHECK(e.box.kernel_constants == std::vector<std::pair<std::string, double>>{{"max_pause_ms", 100}});
   REQUIRE(e.knobs.size() == 2);
   CHECK(e.knobs[0] == std::pair<std::string, std::string>{"/sys/block/{dev}/queue/nr_requests", "64"});
   REQUIRE(e.expectations.size() == 4);
@@ -334,7 +337,7 @@ TEST_CASE("experiment: --set changes the file, --sweep adds or replaces a sweep"
   const std::string text = "[memory]\ndirty_bytes = \"1GB\"\n[replay]\nuntars = 4\n[[sweep]]\nkey = \"replay.at_once\"\nvalues = [1, 2, 4]\n";
   SECTION("plain values need no quotes") {
     const auto file = parsed(text, {.set = {"archive.bytes=100MB", "replay.engine=posix", "replay.direct=auto", "replay.before=remove,skeleton",
-                                            "box.kernel=6.1", "knobs.vm.swappiness=5", "box.costs.copy_us_per_page=0.5", "title=a = b"}, .sweep = {}});
+                                            "box.kernel=6.1", "knobs.vm.swappiness=5", "box.costs.copy_us_per_page=0.5", "box.kernel_constants.ratelimit_step=64", "title=a = b"}, .sweep = {}});
     const Experiment& e = file.cases[0].experiment;
     CHECK(e.archive.bytes == Bytes{100'000'000});
     CHECK(e.replay.engine == "posix");
@@ -343,6 +346,7 @@ TEST_CASE("experiment: --set changes the file, --sweep adds or replaces a sweep"
     CHECK(e.box.kernel == "6.1");
     CHECK(e.knobs == std::vector<std::pair<std::string, std::string>>{{"vm.swappiness", "5"}});
     CHECK(e.box.costs == std::vector<std::pair<std::string, double>>{{"copy_us_per_page", 0.5}});
+    CHECK(e.box.kernel_constants == std::vector<std::pair<std::string, double>>{{"ratelimit_step", 64}});
     CHECK(e.title == "a = b");
     CHECK(file.cases.size() == 3);
   }

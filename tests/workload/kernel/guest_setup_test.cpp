@@ -44,6 +44,8 @@ TEST_CASE("kernel setup: limits, geometry and rate reach the guest's script", "[
   CHECK(script.find("echo 250000000 > /proc/sys/vm/dirty_background_bytes") != std::string::npos);
   CHECK(script.find("su=65536,sw=12") != std::string::npos);
   CHECK(script.find("mount -t xfs -o swalloc,allocsize=128k /dev/loop1 /mnt") != std::string::npos);
+  // Another disk's history, and when it was written.
+  CHECK(script.find("/proc/uptime > /run/uptime.history") != std::string::npos);
   // Bounded: the limit stands on the lower loop, the file system on the upper.
   CHECK(script.find("loop /dev/loop1 /dev/loop0 direct") != std::string::npos);
   CHECK(script.find("echo '7:0 41943040'") != std::string::npos);

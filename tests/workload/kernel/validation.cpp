@@ -2,7 +2,8 @@
 /// simulated box, each untar that was throttled held against its prediction, the null model beside it. A script's program
 /// (scripts/validate --kernel), not a test: it takes as long as the kernel does.
 ///
-/// Both boxes start from the same defined state: a new device that alone has completed writes (box.completion_share = 1).
+/// The simulated box is told the experiment, what the guest charges for CPU time (profile kernel-box) and the kernel's state
+/// before the run (nothing completed by anybody): nothing that came out of it.
 
 #include "analysis/null_model.hpp"
 #include "workload/experiment/parse.hpp"
@@ -62,7 +63,8 @@ std::string experiment_text(std::uint64_t seed, std::string& sentence) {
       "[memory]\ndirty_bytes = \"{}MB\"\ndirty_background_bytes = \"{}MB\"\n"
       "[filesystem]\nsu = \"64KiB\"\nsw = 12\nmount_options = [\"inode64\", \"allocsize=128k\", \"logbsize=256k\"]\n"
       "[device]\nrate = \"{}MiB/s\"\n"
-      "[box]\nkernel = \"6.1\"\nhz = 250\ncpus = 2\ncompletion_share = 1.0\n",
+      "[target]\ncold = false\n"
+      "[box]\nprofile = \"kernel-box\"\ncpus = 1\n",
       seed, seed % 1000, files, archive_mb, untars, at_once, limit_mb, background_mb, rate_mib);
 }
 
@@ -96,9 +98,9 @@ Outcome run_one(std::uint64_t seed, const std::filesystem::path& out, const std:
     return std::move(*record);
   };
   const auto kernel_box = kernel::make_kernel_box(kernel_name);
-  const auto simulated_box = simulated::make_simulated_box({.like = {}, .range_over_unknown_state = false});
   const auto real = run(*kernel_box, "kernel");
   if (!real) return outcome;
+  const auto simulated_box = simulated::make_simulated_box({.like = *real, .range_over_unknown_state = false});
   const auto simulated = run(*simulated_box, "simulated");
   if (!simulated || simulated->untars.size() != real->untars.size()) return outcome;
   outcome.wall_s = real->host.value("wall_s", 0.0);

@@ -52,7 +52,7 @@ Record full_record() {
                     .balanced_dirty_ratelimit_pages_per_s = 25603, .bandwidth_stamp_age_s = 7.5,
                     .dirty_limit_pages = 122070, .dirtyable_pages = 5'000'000, .foreign_dirty_pages = 17,
                     .foreign_completions_pages_per_s = 45.5, .foreign_cpus = 0.25,
-                    .free_pages = 4'000'000, .file_pages = 900'000, .cold = true};
+                    .free_pages = 4'000'000, .file_pages = 900'000, .uptime_s = 12.5, .throttle_slice_age_s = 0.0, .cold = true};
   const Account account{.user_s = 0.125, .system_s = 5.69, .runqueue_s = 0.01, .throttled_s = 1.1, .device_s = 0.2,
                         .lock_s = 0.03, .log_s = 0.04, .unknown_s = 0.001};
   r.untars = {{.number = 1, .start_s = 0.5, .elapsed_s = 7.36, .user_s = 0.12, .system_s = 5.69, .bytes = 3'400'000'000,

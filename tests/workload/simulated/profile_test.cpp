@@ -7,7 +7,7 @@ using namespace spillway::simulated;
 
 TEST_CASE("profile: every built-in one loads, and every value says where it comes from", "[workload][simulated]") {
   const auto names = built_in_profiles();
-  CHECK(names == std::vector<std::string>{"founding-mail", "generic", "page-cache-anchor", "reference-vm"});
+  CHECK(names == std::vector<std::string>{"founding-mail", "generic", "kernel-box", "page-cache-anchor", "reference-vm"});
   for (const std::string& name : names) {
     const auto profile = load_profile(name, ".");
     if (!profile) FAIL(profile.error().what);
@@ -47,7 +47,7 @@ TEST_CASE("profile: what is wrong is one sentence", "[workload][simulated]") {
   CHECK(sentence("name = \"x\"\n[costs]\nwrite_page = { value = 650, mark = \"cited\", source = \"s\" }\n") == "p.toml, line 3: costs.write_page should be a time in quotes, found 650");
   CHECK(sentence("[box]\n") == "p.toml: a profile needs a name");
   CHECK(sentence("name = \"x\"\n[cpu]\n") == "p.toml, line 2: a profile has the sections [box], [memory], [device] and [costs], not \"cpu\"");
-  CHECK_THAT(load_profile("nowhere.toml", "/none").error().what, Catch::StartsWith("box.profile = \"nowhere.toml\" is neither a built-in profile (founding-mail, generic, page-cache-anchor, reference-vm) nor a file:"));
+  CHECK_THAT(load_profile("nowhere.toml", "/none").error().what, Catch::StartsWith("box.profile = \"nowhere.toml\" is neither a built-in profile (founding-mail, generic, kernel-box, page-cache-anchor, reference-vm) nor a file:"));
 }
 
 TEST_CASE("profile: box.costs replaces a cost, by its name in microseconds", "[workload][simulated]") {
