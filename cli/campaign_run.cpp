@@ -38,16 +38,20 @@ std::vector<std::string> swept_keys(const ExperimentFile& file) {
 }
 
 /// Everything that decides a sweep's outcomes: what its cases ask, the seed and the box.
-std::string digest(const ExperimentFile& file, const std::string& box) {
-  std::string text = campaign::outcome_part(effective_json(file.base)).dump() + "|" + box + fmt::format("|{}|", file.cases.size());
+nlohmann::ordered_json parameters(const ExperimentFile& file, const std::string& box) {
+  nlohmann::ordered_json json = campaign::outcome_part(effective_json(file.base));
+  json["box of the campaign"] = box;
+  json["cases"] = file.cases.size();
   for (const SweepSpec& sweep : file.base.sweeps) {
-    for (const std::string& key : sweep.keys) text += key + ",";
+    std::string keys, rows;
+    for (const std::string& key : sweep.keys) keys += (keys.empty() ? "" : ", ") + key;
     for (const auto& row : sweep.rows) {
-      for (const std::string& value : row) text += value + ",";
-      text += ";";
+      rows += rows.empty() ? "" : "; ";
+      for (std::size_t i = 0; i < row.size(); ++i) rows += (i > 0 ? "," : "") + row[i];
     }
+    json["sweep of " + keys] = rows;
   }
-  return campaign::digest_of(text);
+  return json;
 }
 
 /// Leaves the box's settings alone: nothing of the experiment that would change one.
@@ -72,7 +76,8 @@ class Teller {
         live(event.text);
         return;
       case Event::Kind::failed:
-        say(event.text);
+        if (++failed_ <= kFailuresSaid) say(event.text);
+        if (failed_ == kFailuresSaid) say("Further points that fail are counted at the end.");
         return;
       case Event::Kind::kept:
         live(fmt::format("kept {}", event.text));
@@ -90,7 +95,9 @@ class Teller {
   }
 
  private:
+  static constexpr int kFailuresSaid = 20;
   bool every_point_;
+  int failed_ = 0;
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now(), last_live_{};
 };
 
@@ -132,14 +139,15 @@ Result<CampaignRun> run_experiment(ExperimentFile file, const CampaignSettings& 
 
   // What report needs to be complete: the file as read, and what was typed.
   SPILLWAY_TRY(write_file_atomically(run.out / base.name / "experiment.toml", run.file.source_text));
-  if (!settings.command.empty()) SPILLWAY_TRY(write_file_atomically(run.out / base.name / "command.txt", settings.command + "\n"));
+  if (!settings.command.empty()) SPILLWAY_TRY(write_file_atomically(run.out / base.name / (settings.shard.whole() ? std::string{"command.txt"} : fmt::format("command.{}-of-{}.txt", settings.shard.index, settings.shard.count)), settings.command + "\n"));
 
   std::unique_ptr<campaign::Store> store;
-  if (run.keeps_records) {
-    store = std::make_unique<campaign::RecordStore>(run.out, kind, base.seed, settings.fresh);
-  } else {
-    const campaign::TableIdentity identity{base.name, digest(run.file, settings.box.name + settings.box.like_path), run.file.cases.size(), swept_keys(run.file)};
-    SPILLWAY_ASSIGN(store, campaign::TableStore::open(run.out, identity, base.repeats, settings.shard, base.seed, settings.fresh));
+  if (run.keeps_records) store = std::make_unique<campaign::RecordStore>(run.out, kind, base.seed, settings.fresh);
+  if (!run.keeps_records || !settings.shard.whole()) {
+    campaign::TableIdentity identity{base.name, "", run.file.cases.size(), swept_keys(run.file), parameters(run.file, settings.box.name + settings.box.like_path)};
+    identity.digest = campaign::digest_of(identity.parameters.dump());
+    SPILLWAY_ASSIGN(std::unique_ptr<campaign::Store> table, campaign::TableStore::open(run.out, identity, base.repeats, settings.shard, base.seed, settings.fresh));
+    store = store ? std::make_unique<campaign::BothStores>(std::move(store), std::move(table)) : std::move(table);
   }
   campaign::Options options;
   options.repeats = base.repeats;
@@ -150,8 +158,9 @@ Result<CampaignRun> run_experiment(ExperimentFile file, const CampaignSettings& 
   options.budget = settings.budget;
   options.interrupted = [] { return interrupted(); };
   options.event = Teller(points);
-  say(fmt::format("{}: {} case{}, {} repeat{}, seed {}, box {}, results in {}", base.name, run.file.cases.size(),
+  say(fmt::format("{}: {} case{}, {} repeat{}, seed {}, box {}{}, results in {}", base.name, run.file.cases.size(),
                   run.file.cases.size() == 1 ? "" : "s", base.repeats, base.repeats == 1 ? "" : "s", base.seed, settings.box.name,
+                  settings.shard.whole() ? std::string{} : fmt::format(", shard {} of {}", settings.shard.index, settings.shard.count),
                   (run.out / base.name).string()));
   SPILLWAY_ASSIGN(run.outcome, campaign::run_campaign(campaign::source_of(run.file.cases), pointers, *store, options));
   clear_live();
@@ -219,7 +228,8 @@ int conclude(const CampaignRun& run) {
     say(fmt::format("{} finished point{} kept; the same command does the rest.", finished, finished == 1 ? " is" : "s are"));
     return exit_code_of(failure.error.kind);
   }
-  // Cases that this box cannot run: only when there was nothing else is the whole call a skip.
+  say(fmt::format("{} of {} points cannot be run on this box, the first because {}", outcome.progress.failed, outcome.progress.ended(), outcome.failures.front().error.what));
+  // Only when there was nothing else is the whole call a skip.
   return finished == 0 ? kCannot : kDone;
 }
 
@@ -277,7 +287,12 @@ int print_results(const CampaignRun& run, const CampaignSettings& settings, cons
   if (settings.json) {
     fmt::print("{}\n", json.dump(1));
   } else {
-    if (!few) say(fmt::format("{} cases: see the table.", run.file.cases.size()));
+    if (!settings.shard.whole()) {
+      say(fmt::format("Shard {} of {}: {} of its {} points are done. When all shards are: spillway merge {}", settings.shard.index, settings.shard.count,
+                      run.outcome.progress.ended(), run.outcome.progress.total, run.out.string()));
+    } else if (!few && !run.table.empty()) {
+      say(fmt::format("{} cases: see the table.", run.file.cases.size()));
+    }
     if (!run.table.empty()) fmt::print("table: {}\n", run.table.string());
     for (const auto& entry : json["cases"]) {
       for (const auto& figure : entry["figures"]) {

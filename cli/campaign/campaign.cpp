@@ -183,7 +183,7 @@ class Campaign {
     const std::string label = label_of(work.item, work.point.repeat);
     RepeatContext context;
     context.repeat = work.point.repeat;
-    context.seed = seed_of_repeat(options_.seed, work.point.repeat);
+    context.seed = seed_of_repeat(work.item, options_.seed, work.point.repeat);
     context.dir = folder;
     if (options_.event && boxes_.size() == 1) {
       tell(Event::Kind::started, label);

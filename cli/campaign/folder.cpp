@@ -56,7 +56,7 @@ Result<bool> RecordStore::done(const Case& item, Point point) {
                             folder.string(), difference));
   };
   if (record->box.kind != box_kind_) return refuse(fmt::format("box {} there, {} now", record->box.kind, box_kind_));
-  if (const auto seed = seed_of_repeat(campaign_seed_, point.repeat); record->seed != seed) {
+  if (const auto seed = seed_of_repeat(item, campaign_seed_, point.repeat); record->seed != seed) {
     return refuse(fmt::format("seed {} there, {} now", record->seed, seed));
   }
   const std::string difference = first_difference(outcome_part(record->experiment), outcome_part(item.effective));
@@ -93,6 +93,22 @@ Status RecordStore::keep_failure(const Case& item, Point point, const Error& err
 Result<std::optional<Record>> RecordStore::load(const Case& item, Point point) {
   SPILLWAY_ASSIGN(Record record, read_record(point_folder(out_, item, point.repeat)));
   return std::optional<Record>{std::move(record)};
+}
+
+Result<bool> BothStores::done(const Case& item, Point point) {
+  SPILLWAY_ASSIGN(const bool in_table, table_->done(item, point));
+  SPILLWAY_ASSIGN(const bool recorded, records_->done(item, point));
+  return in_table && recorded;
+}
+
+Status BothStores::keep(const Case& item, Point point, const Record& record) {
+  SPILLWAY_TRY(records_->keep(item, point, record));
+  return table_->keep(item, point, record);
+}
+
+Status BothStores::keep_failure(const Case& item, Point point, const Error& error) {
+  SPILLWAY_TRY(records_->keep_failure(item, point, error));
+  return table_->keep_failure(item, point, error);
 }
 
 }  // namespace spillway::campaign

@@ -5,6 +5,9 @@
 
 #include "cli/campaign/store.hpp"
 
+#include <memory>
+#include <utility>
+
 namespace spillway::campaign {
 
 /// OUT/<experiment>/<case>/r<N>. A case without swept keys has the folder name that the expansion gave it.
@@ -32,6 +35,20 @@ class RecordStore final : public Store {
   std::string box_kind_;
   std::uint64_t campaign_seed_;
   bool fresh_;
+};
+
+/// Records and the table's log: shards of a campaign that keeps full records can be merged, too.
+class BothStores final : public Store {
+ public:
+  BothStores(std::unique_ptr<Store> records, std::unique_ptr<Store> table) : records_(std::move(records)), table_(std::move(table)) {}
+  Result<bool> done(const Case& item, Point point) override;
+  Result<std::filesystem::path> begin(const Case& item, Point point) override { return records_->begin(item, point); }
+  Status keep(const Case& item, Point point, const Record& record) override;
+  Status keep_failure(const Case& item, Point point, const Error& error) override;
+  Result<std::optional<Record>> load(const Case& item, Point point) override { return records_->load(item, point); }
+
+ private:
+  std::unique_ptr<Store> records_, table_;
 };
 
 }  // namespace spillway::campaign

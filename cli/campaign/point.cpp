@@ -39,4 +39,10 @@ Result<Shard> parse_shard(std::string_view text) {
   return shard;
 }
 
+std::uint64_t seed_of_repeat(const Case& item, std::uint64_t campaign_seed, int repeat) {
+  for (const auto& [key, value] : item.keys)
+    if (key == "seed") return seed_of_repeat(item.experiment.seed, repeat);
+  return seed_of_repeat(campaign_seed, repeat);
+}
+
 }  // namespace spillway::campaign

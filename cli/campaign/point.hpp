@@ -32,6 +32,8 @@ CaseSource source_of(const std::vector<Case>& cases);
 /// Seed of a repeat. All cases share the seed of repeat N (common random numbers), so that a difference between two
 /// cases is not hidden behind two different draws; repeats differ.
 std::uint64_t seed_of_repeat(std::uint64_t campaign_seed, int repeat);
+/// The same for a case: where `seed` is swept, the case's own stands for the campaign's.
+std::uint64_t seed_of_repeat(const Case& item, std::uint64_t campaign_seed, int repeat);
 
 /// `--shard i/n`: this process does the points with number % n == i - 1. Points are numbered case by case, repeat by
 /// repeat, so neighbours in a sweep, which take about as long as each other, go to different shards.

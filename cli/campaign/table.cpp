@@ -59,7 +59,9 @@ class Row {
 std::string table_header(const std::vector<std::string>& swept_keys) {
   std::string line = "case";
   for (const std::string& key : swept_keys) line += "," + quoted(key);
-  line += ",repeat,seed,box,part,number,name";
+  // Where `seed` is swept, its column is the case's; what a repeat made of it stands under another name.
+  const bool seed_swept = std::find(swept_keys.begin(), swept_keys.end(), "seed") != swept_keys.end();
+  line += fmt::format(",repeat,{},box,part,number,name", seed_swept ? "repeat_seed" : "seed");
   for (const char* figure : kFigures) line += fmt::format(",{}", figure);
   return line + "\n";
 }

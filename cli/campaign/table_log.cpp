@@ -1,5 +1,6 @@
 #include "cli/campaign/table_log.hpp"
 
+#include "cli/campaign/folder.hpp"
 #include "cli/campaign/table.hpp"
 
 #include <algorithm>
@@ -51,7 +52,8 @@ std::string header_line(const TableIdentity& identity, int repeats) {
                     {"digest", identity.digest},
                     {"cases", identity.cases},
                     {"repeats", repeats},
-                    {"swept_keys", identity.swept_keys}};
+                    {"swept_keys", identity.swept_keys},
+                    {"parameters", identity.parameters}};
   return std::string{kMagic} + header.dump() + "\n";
 }
 
@@ -137,8 +139,7 @@ std::optional<Block> block_header(std::string_view line) {
   return block;
 }
 
-Result<LogContent> read_log(int fd, const fs::path& file) {
-  Reader reader(fd);
+Result<LogContent> read_first_line(Reader& reader, const fs::path& file) {
   LogContent content;
   const auto first = reader.line();
   const auto json = first && first->starts_with(kMagic) ? Json::parse(first->substr(kMagic.size()), nullptr, false) : Json{};
@@ -152,8 +153,15 @@ Result<LogContent> read_log(int fd, const fs::path& file) {
   content.identity.digest = json["digest"].get<std::string>();
   content.identity.cases = json["cases"].get<std::size_t>();
   content.repeats = json["repeats"].get<int>();
+  if (json.contains("parameters")) content.identity.parameters = json["parameters"];
   for (const auto& key : json["swept_keys"]) content.identity.swept_keys.push_back(key.is_string() ? key.get<std::string>() : "");
   content.good_bytes = reader.position();
+  return content;
+}
+
+Result<LogContent> read_log(int fd, const fs::path& file) {
+  Reader reader(fd);
+  SPILLWAY_ASSIGN(LogContent content, read_first_line(reader, file));
   while (const auto line = reader.line()) {
     auto block = block_header(*line);
     if (!block) break;
@@ -207,6 +215,36 @@ fs::path log_file(const fs::path& out, const std::string& experiment, const Shar
 
 }  // namespace
 
+namespace {
+
+/// The first thing in which two sweeps differ, in words.
+std::string difference_of(const TableIdentity& there, const TableIdentity& now) {
+  if (there.experiment != now.experiment) return fmt::format("experiment \"{}\" there, \"{}\" now", there.experiment, now.experiment);
+  if (there.parameters.is_object() && now.parameters.is_object()) {
+    if (const std::string first = first_difference(there.parameters, now.parameters); !first.empty()) return first;
+  }
+  return fmt::format("digest {} there, {} now", there.digest, now.digest);
+}
+
+/// A shard of another sweep in the same folder would be found only when all are merged.
+Status fits_beside(const fs::path& file, const TableIdentity& identity) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(file.parent_path(), ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path() == file || !name.starts_with("table.") || !name.ends_with(".log")) continue;
+    const OpenFile log(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
+    if (log.fd < 0) continue;
+    Reader reader(log.fd);
+    const auto content = read_first_line(reader, entry.path());
+    if (content && content->identity != identity)
+      return fail(ErrorKind::bad_input, fmt::format("{} beside it is of a sweep with other parameters ({}); give another folder with --out, "
+                                                    "or --fresh to start this one anew", entry.path().string(), difference_of(content->identity, identity)));
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string digest_of(std::string_view text) { return fmt::format("{:016x}", fnv1a(text)); }
 
 TableStore::TableStore(int fd, fs::path file, TableIdentity identity, std::uint64_t campaign_seed)
@@ -223,14 +261,15 @@ Result<std::unique_ptr<TableStore>> TableStore::open(const fs::path& out, const 
     return fail(ErrorKind::refused, fmt::format("cannot make the folder {}: {}; give another with --out", file.parent_path().string(),
                                                 error.message()), error.value());
   }
+  if (!fresh) SPILLWAY_TRY(fits_beside(file, identity));
   std::vector<Block> blocks;
   OpenFile log(fresh ? -1 : ::open(file.c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
   if (log.fd >= 0) {
     SPILLWAY_ASSIGN(LogContent content, read_log(log.fd, file));
     if (content.identity != identity) {
       return fail(ErrorKind::bad_input,
-                  fmt::format("{} holds points of a sweep with other parameters (digest {} there, {} now); give another folder with "
-                              "--out, or --fresh to start anew", file.string(), content.identity.digest, identity.digest));
+                  fmt::format("{} holds points of a sweep with other parameters ({}); give another folder with "
+                              "--out, or --fresh to start anew", file.string(), difference_of(content.identity, identity)));
     }
     if (::ftruncate(log.fd, static_cast<off_t>(content.good_bytes)) != 0) return file_error(file, "cut");
     blocks = std::move(content.blocks);
@@ -274,7 +313,7 @@ Status TableStore::keep(const Case& item, Point point, const Record& record) {
 
 Status TableStore::keep_failure(const Case& item, Point point, const Error& error) {
   if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::bad_input) return {};
-  return append(point, table_failure_row(item, point, seed_of_repeat(campaign_seed_, point.repeat), error.what, identity_.swept_keys));
+  return append(point, table_failure_row(item, point, seed_of_repeat(item, campaign_seed_, point.repeat), error.what, identity_.swept_keys));
 }
 
 Result<std::optional<Record>> TableStore::load(const Case&, Point) { return std::nullopt; }
@@ -292,7 +331,7 @@ std::vector<fs::path> table_logs_below(const fs::path& folder) {
 }
 
 Result<MergedTable> merge_tables(const std::vector<fs::path>& logs, const fs::path& csv, bool partial) {
-  if (logs.empty()) return fail(ErrorKind::bad_input, "no table*.log to merge: give the folders that `spillway simulate --shard` wrote");
+  if (logs.empty()) return fail(ErrorKind::bad_input, "no table*.log to merge: give the folders that `spillway simulate --shard` wrote (a run that keeps full records has table.csv already)");
   MergedTable merged;
   merged.file = csv;
   std::vector<OpenFile> files;
@@ -307,9 +346,9 @@ Result<MergedTable> merge_tables(const std::vector<fs::path>& logs, const fs::pa
       repeats = content.repeats;
     } else if (content.identity != merged.identity || content.repeats != repeats) {
       return fail(ErrorKind::bad_input,
-                  fmt::format("{} and {} are of different sweeps (\"{}\" {} with {} repeats, \"{}\" {} with {}): merge only shards of one",
-                              logs.front().string(), log.string(), merged.identity.experiment, merged.identity.digest, repeats,
-                              content.identity.experiment, content.identity.digest, content.repeats));
+                  fmt::format("{} and {} are of different sweeps ({}): merge only shards of one", logs.front().string(), log.string(),
+                              content.identity != merged.identity ? difference_of(merged.identity, content.identity)
+                                                                  : fmt::format("{} repeats there, {} now", repeats, content.repeats)));
     }
     for (Block& block : content.blocks) {
       if (block.point.case_index >= content.identity.cases || block.point.repeat > repeats) continue;
@@ -338,6 +377,8 @@ Result<MergedTable> merge_tables(const std::vector<fs::path>& logs, const fs::pa
   }
   if (merged.missing > 0 && !partial) return merged;
 
+  std::error_code ignored;
+  if (fs::is_directory(csv, ignored)) return fail(ErrorKind::bad_input, fmt::format("{} is a folder; --to names the table's file", csv.string()));
   const fs::path next = csv.string() + ".new";
   OpenFile out(::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (out.fd < 0) return file_error(next, "open");

@@ -24,7 +24,10 @@ struct TableIdentity {
   std::string digest;                   ///< of everything that decides outcomes: base experiment, sweeps, seed, box
   std::size_t cases = 0;
   std::vector<std::string> swept_keys;
-  friend bool operator==(const TableIdentity&, const TableIdentity&) = default;
+  nlohmann::ordered_json parameters = {};  ///< what the digest is of, so that a refusal can name the first difference; may be null
+  friend bool operator==(const TableIdentity& a, const TableIdentity& b) {
+    return a.experiment == b.experiment && a.digest == b.digest && a.cases == b.cases && a.swept_keys == b.swept_keys;
+  }
 };
 
 /// FNV-1a, 64 bit, as 16 hex digits.
@@ -32,7 +35,8 @@ std::string digest_of(std::string_view text);
 
 class TableStore final : public Store {
  public:
-  /// Opens or resumes the log of this shard. Another campaign's log: `bad_input`, unless `fresh`, which starts anew.
+  /// Opens or resumes the log of this shard. Another campaign's log, or another shard's of another campaign beside it:
+  /// `bad_input`, unless `fresh`, which starts anew.
   static Result<std::unique_ptr<TableStore>> open(const std::filesystem::path& out, const TableIdentity& identity, int repeats,
                                                   const Shard& shard, std::uint64_t campaign_seed, bool fresh);
   ~TableStore() override;

@@ -15,7 +15,7 @@ int run_merge(const std::vector<std::string>& arguments) {
   Options options("merge DIR...",
                   "Puts the point logs that `spillway simulate --shard i/n` wrote together into one table, byte for byte\n"
                   "the one that an unsharded run writes.");
-  options.positional("dir", "DIR is a folder that --out named; all logs below it are taken. Several: shards made on\nmachines without a common disk.", -1);
+  options.positional("dir", "DIR is a folder that --out named; all logs below it are taken. Several: shards made on\nmachines without a common disk. Exit: 0 the table is written, 3 points are missing and it is not.", -1);
   options.group("Output")
       ("to", po::value<std::string>()->default_value("table.csv"), "the table to write")
       ("partial", po::bool_switch(), "write it also while points are missing")
@@ -50,7 +50,7 @@ int run_merge(const std::vector<std::string>& arguments) {
   } else if (written) {
     fmt::print("{}\n", merged->file.string());
   }
-  return merged->missing == 0 ? kDone : kRefused;
+  return written ? kDone : kRefused;
 }
 
 }  // namespace spillway::cli

@@ -35,10 +35,11 @@ struct Sweep {
   int repeats = 2, threads = 1;
   Shard shard;
   std::string digest = "d";
+  nlohmann::ordered_json parameters;
   std::size_t ran = 0;
 
   Result<Outcome> run(Order order = Order::written) {
-    auto store = TableStore::open(folder.path(), {"fake", digest, count, kSwept}, repeats, shard, 42, false);
+    auto store = TableStore::open(folder.path(), {"fake", digest, count, kSwept, parameters}, repeats, shard, 42, false);
     if (!store) return std::unexpected(store.error());
     std::vector<FakeBox> boxes(static_cast<std::size_t>(threads));
     std::vector<Box*> pointers;
@@ -205,6 +206,31 @@ TEST_CASE("table: another sweep's log is refused, and logs of two sweeps are not
   REQUIRE_FALSE(merged.has_value());
   CHECK(merged.error().what.find("different sweeps") != std::string::npos);
   CHECK_FALSE(fs::exists(sweep.folder.path() / "m.csv"));
+}
+
+TEST_CASE("table: a shard of another sweep beside the others is refused when it starts, and the difference is named", "[cli][table]") {
+  Sweep sweep;
+  sweep.parameters = {{"seed", 1}, {"memory", {{"dirty_bytes", 5}}}};
+  sweep.shard = {1, 2};
+  REQUIRE(sweep.run().has_value());
+  sweep.shard = {2, 2};
+  sweep.digest = "e";
+  sweep.parameters["memory"]["dirty_bytes"] = 6;
+  const auto outcome = sweep.run();
+  REQUIRE_FALSE(outcome.has_value());
+  CHECK(outcome.error().what.find("memory.dirty_bytes = 5 there, 6 now") != std::string::npos);
+  CHECK_FALSE(fs::exists(sweep.folder.path() / "fake" / "table.2-of-2.log"));
+}
+
+TEST_CASE("table: a swept seed is the seed of its case, and its column's name stands once", "[cli][table]") {
+  Case swept = test::fake_case(0), plain = test::fake_case(0);
+  swept.keys.emplace_back("seed", "7");
+  swept.experiment.seed = 7;
+  CHECK(seed_of_repeat(swept, 42, 1) == 7);
+  CHECK(seed_of_repeat(swept, 42, 2) == seed_of_repeat(7, 2));
+  CHECK(seed_of_repeat(plain, 42, 2) == seed_of_repeat(42, 2));
+  CHECK(table_header({"memory.ram"}).find(",memory.ram,repeat,seed,box,") != std::string::npos);
+  CHECK(table_header({"seed"}).find(",seed,repeat,repeat_seed,box,") != std::string::npos);
 }
 
 TEST_CASE("table: nothing is written while points are missing, unless asked", "[cli][table]") {
