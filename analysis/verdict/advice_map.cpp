@@ -25,7 +25,9 @@ std::string cell_name(const Judgement& j, const Expectation& e) {
 }  // namespace
 
 bool is_advice(std::span<const Expectation> expectations) {
-  return !expectations.empty() && std::ranges::all_of(expectations, [](const Expectation& e) { return e.versus.has_value() || e.op == ExpectOp::ordered; });
+  return !expectations.empty() && std::ranges::all_of(expectations, [](const Expectation& e) {
+           return !e.guess && !e.guess_text && (e.versus.has_value() || e.op == ExpectOp::ordered);
+         });
 }
 
 std::string where_it_flips(std::span<const Judgement> cells) {

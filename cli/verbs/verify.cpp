@@ -1,6 +1,7 @@
 /// spillway verify: records against every [[expect]].
 
 #include "analysis/verdict/advice_map.hpp"
+#include "analysis/verdict/guesser.hpp"
 #include "cli/campaign_run.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/talk.hpp"
@@ -47,6 +48,18 @@ std::vector<std::string> split(const std::string& text) {
   return words;
 }
 
+/// "error +3.1 %; a guesser's 1 is not right (-45.0 %)"; empty where there is neither.
+std::string beside(const analysis::Judgement& judgement, const std::optional<analysis::Guess>& guess) {
+  std::string words;
+  if (judgement.observed && judgement.expected) {
+    if (const auto error = analysis::relative_error(*judgement.observed, *judgement.expected)) words = fmt::format("error {:+.1f} %", 100 * *error);
+  }
+  if (!guess) return words;
+  words += fmt::format("{}a guesser's {} is {}", words.empty() ? "" : "; ", guess->words, guess->right ? "right" : "not right");
+  if (guess->error) words += fmt::format(" ({:+.1f} %)", 100 * *guess->error);
+  return words;
+}
+
 Json to_json(const analysis::Judgement& judgement) {
   Json json{{"metric", judgement.metric}, {"claim", judgement.claim}, {"case", judgement.case_name}, {"box", judgement.box},
             {"outcome", std::string{analysis::outcome_name(judgement.outcome)}}, {"words", judgement.words}, {"notes", judgement.notes},
@@ -85,6 +98,7 @@ int run_verify(const std::vector<std::string>& arguments) {
   analysis::MapCount map;
   std::size_t maps = 0;
   std::size_t met = 0, not_met = 0, other = 0, without = 0;
+  std::size_t guessed = 0, guessed_right = 0, met_of_guessed = 0;
   for (const std::string& path : *files) {
     std::vector<Record> records;
     std::vector<Expectation> expectations;
@@ -134,6 +148,13 @@ int run_verify(const std::vector<std::string>& arguments) {
         map.add(judgement);
         continue;
       }
+      const auto guess = analysis::score_guess(expectations[judgement.expectation]);
+      if (guess) {
+        entry["judgements"].back()["guess"] = {{"words", guess->words}, {"right", guess->right}};
+        ++guessed;
+        guessed_right += guess->right ? 1 : 0;
+        met_of_guessed += judgement.outcome == analysis::Outcome::met ? 1 : 0;
+      }
       switch (judgement.outcome) {
         case analysis::Outcome::met: ++met; break;
         case analysis::Outcome::not_met: ++not_met; break;
@@ -141,6 +162,7 @@ int run_verify(const std::vector<std::string>& arguments) {
       }
       if (settings->json) continue;
       fmt::print("  {:<9} {}\n            {}\n", analysis::outcome_name(judgement.outcome), judgement.claim, judgement.words);
+      if (const std::string line = beside(judgement, guess); !line.empty()) fmt::print("            {}\n", line);
       for (const std::string& note : judgement.notes) fmt::print("            {}\n", note);
     }
     for (const std::string& sentence : verdict.disagreements) {
@@ -152,11 +174,13 @@ int run_verify(const std::vector<std::string>& arguments) {
     json["met"] = met;
     json["not_met"] = not_met;
     json["other"] = other;
+    if (guessed > 0) json["guesser"] = {{"of", guessed}, {"right", guessed_right}, {"met", met_of_guessed}};
     json["map"] = {{"true", map.yes}, {"false", map.no}, {"no_effect", map.no_effect}, {"not_decidable", map.not_decidable}};
     fmt::print("{}\n", json.dump(1));
   } else {
     if (maps > 0) fmt::print("{} piece{} of advice: {}\n", maps, maps == 1 ? "" : "s", map.words());
     if (maps < files->size()) fmt::print("{} met, {} not met, {} undecided, refused or missing\n", met, not_met, other);
+    if (guessed > 0) fmt::print("of {} with a guess beside them: met {}, a guesser {}\n", guessed, met_of_guessed, guessed_right);
   }
   if (not_met > 0) return kNotMet;
   return code;

@@ -23,6 +23,7 @@ struct FilesystemInode {
   std::int64_t disk_start = 0;       ///< first 512-byte sector of the (last) extent
   std::int64_t extent_first = 0;     ///< page at which that extent begins
   std::int32_t extents = 0;
+  bool sparse = false;               ///< sized before it was written: room is taken range by range
   std::int32_t allocation_group = 0;
   std::int64_t ended_pages = 0;      ///< pages whose I/O is done and that wait for the completion worker
   bool completion_queued = false;

@@ -87,6 +87,12 @@ PageRange PageRanges::next(std::int64_t from) const {
   return at != ranges_.end() ? cut(*at) : PageRange{};
 }
 
+PageRange PageRanges::around(std::int64_t page) const {
+  if (ranges_.empty()) return single_.first <= page && page < single_.end ? single_ : PageRange{};
+  const auto at = std::lower_bound(ranges_.begin(), ranges_.end(), page, [](const PageRange& a, std::int64_t p) { return a.end <= p; });
+  return at != ranges_.end() && at->first <= page ? *at : PageRange{};
+}
+
 std::int64_t PageRanges::pages() const {
   if (ranges_.empty()) return single_.pages();
   std::int64_t sum = 0;

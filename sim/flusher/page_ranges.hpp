@@ -21,6 +21,8 @@ class PageRanges {
   std::int64_t remove(PageRange range);
   /// The first range at or after `from`, cut at `from` if it begins earlier; empty (pages() == 0) if there is none.
   [[nodiscard]] PageRange next(std::int64_t from) const;
+  /// The whole range that holds `page`; empty if none does.
+  [[nodiscard]] PageRange around(std::int64_t page) const;
   [[nodiscard]] bool empty() const { return ranges_.empty() && single_.pages() == 0; }
   [[nodiscard]] std::int64_t pages() const;
   void clear();

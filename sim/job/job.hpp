@@ -28,6 +28,7 @@ struct JobInputs {
   Duration compute{0};         ///< CPU time: of a compute job, or after the data of any other
   Bytes anonymous{0};          ///< a read's buffer of this size is filled from it; other jobs touch it first
   std::string file;            ///< shared file; empty: files of its own
+  bool own_directory = false;  ///< each instance in a directory of its own
   int after = -1;              ///< index of the job that must have ended; -1: none
   /// Index of the job whose processes go on with this one: same threads, same buffers, each as soon as its own instance
   /// has ended. -1: processes of its own.

@@ -49,7 +49,7 @@ JobRunner::JobRunner(Parts parts, PageCache& cache, FileReader& reader)
     jobs_[j].in = &in;
     if (in.continues >= 0) jobs_[static_cast<std::size_t>(in.continues)].continued_by.push_back(j);
     for (int i = 0; i < in.numjobs; ++i) {
-      Instance instance{.job = j, .number = i, .process = {}, .files = {}, .ended = false};
+      Instance instance{.job = j, .number = i, .process = {}, .files = {}, .directory = -1, .ended = false};
       const bool has_files = moves_data(in.kind) || in.kind == Kind::unlink;
       for (std::int64_t f = 0; has_files && f < in.nrfiles; ++f) {
         const std::string name = in.file.empty() ? fmt::format("{}.{}.{}", in.name, i, f) : in.file;
@@ -86,6 +86,9 @@ bool JobRunner::written_before(std::size_t job, const std::string& name) const {
 
 Task<> JobRunner::lay_out(Thread& thread) {
   directory_ = co_await p_.files.make_directory(thread);
+  for (Job& job : jobs_)
+    for (Instance& instance : job.instances)
+      if (job.in->own_directory) instance.directory = co_await p_.files.make_directory(thread);
   for (std::size_t j = 0; j < jobs_.size(); ++j) {
     const JobInputs& in = *jobs_[j].in;
     if (!needs_files_before(in.kind)) continue;
@@ -93,7 +96,7 @@ Task<> JobRunner::lay_out(Thread& thread) {
       for (const std::size_t f : instance.files) {
         File& file = files_[f];
         if (file.inode || (!in.file.empty() && written_before(j, in.file))) continue;
-        file.inode = co_await p_.files.create(thread, directory_);
+        file.inode = co_await p_.files.create(thread, directory_of(instance));
         Inode& inode = *file.inode;
         inode.size_pages = inode.fs.reserved_pages = inode.fs.allocated_pages = file_pages(in);
         inode.fs.disk_start = next_sector_;
@@ -111,7 +114,7 @@ Task<Inode*> JobRunner::open(Instance& instance, std::size_t file) {
       Blocked blocked{p_.engine, instance.process->thread->account.lock};
       co_await f.lock->lock();
     }
-    if (!f.inode) f.inode = co_await p_.files.create(*instance.process->thread, directory_);
+    if (!f.inode) f.inode = co_await p_.files.create(*instance.process->thread, directory_of(instance));
     f.lock->unlock();
   }
   co_return f.inode;
@@ -270,7 +273,8 @@ Task<> JobRunner::one_write(Job& job, Instance& instance, JobInstance& result, s
     result.remote_source += far_source;
     result.remote_destination += far_destination;
     co_await p_.cpus.run_both(thread, Duration{0}, cost, to_bytes(Pages{2 * pages}));
-    if (at + pages > inode.size_pages) p_.files.reserve(inode, at + pages);
+    if (inode.fs.sparse) p_.files.reserve_hole(inode, at, at + pages);
+    else if (at + pages > inode.size_pages) p_.files.reserve(inode, at + pages);
     const std::int64_t fresh = inode.dirty.add({at, at + pages});
     inode.size_pages = std::max(inode.size_pages, at + pages);
     p_.memory.dirtied(process.throttle.state, wb, thread.core(), fresh);
@@ -356,6 +360,11 @@ Task<> JobRunner::random(Job& job, Instance& instance, JobInstance& result, SimT
       Inode& inode = *co_await open(instance, f);
       std::int64_t pages = file_pages(in);
       if (in.kind == Kind::randread) pages = std::min(pages, inode.size_pages);
+      // fio sets a new file's size before it writes at random places: nothing but holes, and no preallocation behind its end.
+      if (in.kind == Kind::randwrite && !in.direct && inode.size_pages == 0 && p_.files.keeps_holes()) {
+        inode.fs.sparse = true;
+        inode.size_pages = pages;
+      }
       ReadStream stream{inode, cache_.file_of(inode), reader_.params()};
       const std::int64_t operations = pages * 4096 / in.bs.value();
       if (operations == 0) continue;
@@ -406,7 +415,7 @@ Task<> JobRunner::random(Job& job, Instance& instance, JobInstance& result, SimT
 Task<> JobRunner::create_files(Job& job, Instance& instance, JobInstance& result) {
   for (std::int64_t f = 0; f < job.in->nrfiles; ++f) {
     const SimTime start = p_.engine.now();
-    co_await p_.files.create(*instance.process->thread, directory_);
+    co_await p_.files.create(*instance.process->thread, directory_of(instance));
     job.latency.add(p_.engine.now() - start);
     ++result.others;
     if (time_is_up(*job.in, SimTime{result.start})) break;
@@ -438,7 +447,7 @@ Task<> JobRunner::probe(Job& job, Instance& instance, JobInstance& result, SimTi
       co_await p_.engine.sleep_until(next);
     }
     const SimTime start = p_.engine.now();
-    files_[slot].inode = co_await p_.files.create(thread, directory_);
+    files_[slot].inode = co_await p_.files.create(thread, directory_of(instance));
     co_await one_write(job, instance, result, slot, 0, 1, Bytes{4096}, 1);
     co_await p_.files.fsync(thread, *files_[slot].inode);
     co_await p_.cpus.run(thread, CpuMode::system, p_.in.costs.io_call);

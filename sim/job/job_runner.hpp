@@ -48,6 +48,7 @@ class JobRunner {
     int number = 0;
     std::shared_ptr<Process> process;
     std::vector<std::size_t> files;        ///< indices of files_
+    std::int32_t directory = -1;           ///< its own; -1: the one of all jobs
     bool ended = false;
   };
   struct Job {
@@ -73,6 +74,7 @@ class JobRunner {
   Task<Inode*> open(Instance& instance, std::size_t file);
   [[nodiscard]] bool written_before(std::size_t job, const std::string& name) const;
   [[nodiscard]] std::int64_t file_pages(const JobInputs& in) const;
+  [[nodiscard]] std::int32_t directory_of(const Instance& instance) const { return instance.directory >= 0 ? instance.directory : directory_; }
   [[nodiscard]] bool time_is_up(const JobInputs& in, SimTime began) const;
   static void note_latency(Job& job, std::int64_t operations, Duration elapsed, Duration waited);
   [[nodiscard]] std::vector<CacheOutputs::File> cached_now() const;

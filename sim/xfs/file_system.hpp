@@ -42,6 +42,9 @@ class FileSystem {
   /// Room for [inode.size_pages, end_page) by delayed allocation, once per write that extends the file. Cheap: charged
   /// with the write itself.
   virtual void reserve(Inode& inode, std::int64_t end_page) = 0;
+  /// Room for [first_page, end_page) of a file with holes, where it has none yet. Only where keeps_holes().
+  virtual void reserve_hole(Inode& inode, std::int64_t first_page, std::int64_t end_page) { static_cast<void>(first_page), reserve(inode, end_page); }
+  [[nodiscard]] virtual bool keeps_holes() const { return false; }
   /// Close after writing.
   virtual Task<> close_written(Thread& thread, Inode& inode) = 0;
   virtual Task<> unlink(Thread& thread, Inode& inode) = 0;

@@ -42,6 +42,23 @@ void Xfs::reserve(Inode& base, std::int64_t end_page) {
   inode.fs.reserved_pages = reserved;
 }
 
+/// A write into holes below the end of the file: exactly its blocks, joined with delayed neighbours, nothing ahead of it.
+/// xfs_buffered_write_iomap_begin(), xfs_bmap_add_extent_hole_delay().
+void Xfs::reserve_hole(Inode& base, std::int64_t first_page, std::int64_t end_page) {
+  auto& inode = static_cast<XfsInode&>(base);
+  for (std::int64_t at = first_page; at < end_page;) {
+    const auto above = std::upper_bound(inode.extents.begin(), inode.extents.end(), at, [](std::int64_t p, const FileExtent& e) { return p < e.page; });
+    if (above != inode.extents.begin() && at < std::prev(above)->end()) {
+      at = std::prev(above)->end();
+      continue;
+    }
+    const std::int64_t until = above == inode.extents.end() ? end_page : std::min(end_page, above->page);
+    inode.delayed.add({at, until});
+    at = until;
+  }
+  inode.fs.reserved_pages = std::max(inode.fs.reserved_pages, end_page);
+}
+
 /// Closing a file that was written trims, once, what was reserved or allocated beyond its end. xfs_file_release().
 Task<> Xfs::close_written(Thread& thread, Inode& base) {
   auto& inode = static_cast<XfsInode&>(base);
@@ -250,10 +267,8 @@ Task<> Xfs::write_pages(Thread& thread, Inode& base, WritebackControl& control) 
     const FileExtent* extent = extent_at(inode, range.first);
     if (!extent) {
       // The whole delayed extent, from its beginning and for as far as it is reserved, becomes blocks.
-      PageRange delayed{0, 0};
-      do delayed = inode.delayed.next(delayed.end);
-      while (delayed.pages() > 0 && delayed.end <= range.first);
-      SPILLWAY_CHECK(delayed.pages() > 0 && delayed.first <= range.first, "a dirty page has neither blocks nor a reservation");
+      const PageRange delayed = inode.delayed.around(range.first);
+      SPILLWAY_CHECK(delayed.pages() > 0, "a dirty page has neither blocks nor a reservation");
       if (!co_await convert_delayed(thread, inode, delayed)) break;
       continue;
     }
@@ -392,35 +407,40 @@ Task<> Xfs::wait_for_writeback(Thread& thread) {
   while (memory_.written_in_all() < target) co_await writeback_waiters_.wait();
 }
 
+/// One write(2) after the other, each waited for: blocks for it in one transaction, the bios, the conversion in another one.
+/// xfs_direct_write_iomap_begin(), xfs_dio_write_end_io(); fact sheet, section 8.
 Task<> Xfs::write_direct(Thread& thread, Inode& base, std::int64_t pages) {
   auto& inode = static_cast<XfsInode&>(base);
-  if (pages <= 0) co_return;
-  inode.delayed.add({0, pages});
-  if (!co_await convert_delayed(thread, inode, {0, pages})) co_return;
-  inode.fs.reserved_pages = inode.size_pages = pages;
-  co_await cpus_.run(thread, CpuMode::system, params_.costs.submit_request);
-  for (std::int64_t at = 0; at < pages;) {
-    const FileExtent* const extent = extent_at(inode, at);
-    bool done = false;
-    Bio& bio = bios_.get();
-    bio.owner = this;
-    bio.inode = &inode;
-    bio.start = geometry_.sector(extent->blocks.ag, extent->blocks.start + (at - extent->page));
-    bio.size = to_bytes(Pages{std::min({pages - at, max_bio_pages_, extent->end() - at})});
-    bio.sync = bio.idle = true;
-    bio.context = &done;
-    at += to_pages_floor(bio.size).value();
-    if (!device_.try_submit(bio)) co_await device_.submit(thread, bio);
-    Blocked blocked{engine_, thread.account.device};
-    while (!done) co_await writeback_waiters_.wait();
+  const std::int64_t step = std::max<std::int64_t>(to_pages_floor(params_.write_size).value(), 1);
+  for (std::int64_t first = 0; first < pages; first += step) {
+    const std::int64_t end = std::min(first + step, pages);
+    inode.delayed.add({first, end});
+    if (!co_await convert_delayed(thread, inode, {first, end})) co_return;
+    inode.fs.reserved_pages = inode.size_pages = end;
+    co_await cpus_.run(thread, CpuMode::system, params_.costs.submit_request);
+    for (std::int64_t at = first; at < end;) {
+      const FileExtent* const extent = extent_at(inode, at);
+      bool done = false;
+      Bio& bio = bios_.get();
+      bio.owner = this;
+      bio.inode = &inode;
+      bio.start = geometry_.sector(extent->blocks.ag, extent->blocks.start + (at - extent->page));
+      bio.size = to_bytes(Pages{std::min({end - at, max_bio_pages_, extent->end() - at})});
+      bio.sync = bio.idle = true;
+      bio.context = &done;
+      at += to_pages_floor(bio.size).value();
+      if (!device_.try_submit(bio)) co_await device_.submit(thread, bio);
+      Blocked blocked{engine_, thread.account.device};
+      while (!done) co_await writeback_waiters_.wait();
+    }
+    Log::Ticket ticket;
+    co_await begin(thread, Transaction::write, ticket);
+    co_await cpus_.run(thread, CpuMode::system, params_.costs.complete_extent);
+    inode.unwritten.clear();
+    inode.disk_size = end;
+    log_inode(inode);
+    co_await this->end(thread, ticket);
   }
-  Log::Ticket ticket;
-  co_await begin(thread, Transaction::write, ticket);
-  co_await cpus_.run(thread, CpuMode::system, params_.costs.complete_extent);
-  inode.unwritten.clear();
-  inode.disk_size = pages;
-  log_inode(inode);
-  co_await end(thread, ticket);
 }
 
 Task<> Xfs::fsync(Thread& thread, Inode& base) {

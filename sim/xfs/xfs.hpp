@@ -67,6 +67,8 @@ class Xfs final : public FileSystem, private BioOwner {
   Task<std::int32_t> make_directory(Thread& thread) override;
   Task<Inode*> create(Thread& thread, std::int32_t directory) override;
   void reserve(Inode& inode, std::int64_t end_page) override;
+  void reserve_hole(Inode& inode, std::int64_t first_page, std::int64_t end_page) override;
+  [[nodiscard]] bool keeps_holes() const override { return true; }
   Task<> close_written(Thread& thread, Inode& inode) override;
   Task<> unlink(Thread& thread, Inode& inode) override;
   Task<> write_direct(Thread& thread, Inode& inode, std::int64_t pages) override;

@@ -250,6 +250,12 @@ Status read_expectation(const TomlValue& table, int number, Expectation& out, co
       out.versus = std::move(selector);
     } else if (name == "box") {
       problem = read_choice(value, kBoxes, out.box);
+    } else if (name == "guess") {
+      if (value.is(Kind::text)) {
+        out.guess_text = value.text;
+      } else {
+        problem = schema::Codec<std::optional<double>>::read(value, out.guess, {});
+      }
     } else if (name == "source") {
       problem = schema::Codec<std::string>::read(value, out.source, {});
     } else if (name == "inputs") {
@@ -302,6 +308,8 @@ Json expectation_json(const Expectation& e) {
   if (!e.of.empty()) out["of"] = selector_json(e.of);
   if (e.versus) out["versus"] = selector_json(*e.versus);
   out["box"] = choice_name(kBoxes, e.box);
+  if (e.guess) out["guess"] = *e.guess;
+  if (e.guess_text) out["guess"] = *e.guess_text;
   if (!e.source.empty()) out["source"] = e.source;
   if (!e.inputs.empty()) out["inputs"] = e.inputs;
   return out;
@@ -351,7 +359,7 @@ Result<Experiment> read_experiment(const TomlValue& root, const Places& places) 
   SPILLWAY_TRY(read_table(root, "target", schema::target_section(), out.target, places));
   SPILLWAY_TRY(read_table(root, "box", schema::box_section(), out.box, places));
   SPILLWAY_TRY(read_knobs(root, out, places));
-  out.has_replay = root.find("replay") != nullptr || (out.jobs.empty() && !out.pipeline);
+  out.has_replay = (root.find("replay") != nullptr && (out.replay.untars > 0 || out.jobs.empty())) || (out.jobs.empty() && !out.pipeline);
   if (const TomlValue* expects = root.find("expect")) {
     SPILLWAY_TRY(must_be_tables(*expects, "expect", places));
     for (const TomlValue& item : expects->items) {
@@ -366,7 +374,7 @@ Result<Experiment> read_experiment(const TomlValue& root, const Places& places) 
 nlohmann::ordered_json effective_json(const Experiment& e) {
   Json out = write_section(schema::root_section(), e);
   out["archive"] = e.has_replay ? write_section(schema::archive_section(), e.archive) : Json(nullptr);
-  out["replay"] = e.has_replay ? write_section(schema::replay_section(), e.replay) : Json(nullptr);
+  out["replay"] = e.has_replay || e.replay.untars == 0 ? write_section(schema::replay_section(), e.replay) : Json(nullptr);
   out["job"] = Json::array();
   for (const JobSpec& job : e.jobs) out["job"].push_back(write_section(schema::job_section(), job));
   out["pipeline"] = nullptr;

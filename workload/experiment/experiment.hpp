@@ -68,6 +68,7 @@ struct JobSpec {
   Duration compute{0};                     ///< CPU time per job for rw = "compute", or after a read
   Bytes anonymous{0};                      ///< anonymous memory filled while it runs
   std::string file;                        ///< name of the file read or written, so that jobs can share files
+  bool own_directory = false;              ///< each of its numjobs in a directory of its own
   std::string after;                       ///< start when that job has ended
   std::string continues;                   ///< go on in that job's processes, with their memory, as soon as each has ended
   Duration start{0};                       ///< start offset

@@ -21,7 +21,7 @@ class Checker {
 
   Status all() {
     SPILLWAY_TRY(archive());
-    if (e_.has_replay) SPILLWAY_TRY(replay());
+    if (e_.has_replay || e_.replay.untars == 0) SPILLWAY_TRY(replay());
     SPILLWAY_TRY(jobs());
     if (e_.pipeline) SPILLWAY_TRY(pipeline());
     SPILLWAY_TRY(memory());
@@ -68,7 +68,8 @@ class Checker {
   Status replay() {
     const ReplaySpec& r = e_.replay;
     const bool own_engine = r.engine == "posix" || r.engine == "uring";
-    if (r.at_once > r.untars) return refuse("replay.at_once", fmt::format("replay.at_once = {} is more than replay.untars = {}", r.at_once, r.untars));
+    if (r.untars == 0 && e_.jobs.empty()) return refuse("replay.untars", "replay.untars = 0 leaves nothing to do without a [[job]]");
+    if (r.untars > 0 && r.at_once > r.untars) return refuse("replay.at_once", fmt::format("replay.at_once = {} is more than replay.untars = {}", r.at_once, r.untars));
     if (r.direct != "false" && !own_engine) {
       return refuse("replay.direct", fmt::format("replay.direct = {} needs replay.engine = \"posix\" or \"uring\"; {} writes through the page cache only", r.direct, r.engine));
     }
@@ -308,6 +309,14 @@ class Checker {
         }
         break;
       }
+    }
+    if (x.guess || x.guess_text) {
+      const bool direction = x.op == ExpectOp::up || x.op == ExpectOp::down || x.op == ExpectOp::unchanged;
+      const bool number = x.op == ExpectOp::value || x.op == ExpectOp::at_most || x.op == ExpectOp::at_least;
+      if (number && !x.guess) return say(fmt::format("the guess \"{}\" is a text; a number was expected, as in `value`", *x.guess_text));
+      if (direction && !(x.guess_text == "up" || x.guess_text == "down" || x.guess_text == "unchanged"))
+        return say("a guess at a direction is one of \"up\", \"down\" and \"unchanged\"");
+      if (!direction && !number) return say("a guess is scored for a number or a direction only; take it out");
     }
     if (x.text && x.op != ExpectOp::bottleneck) return say(fmt::format("the value \"{}\" is a text; a number was expected", *x.text));
     if (metric->group == "job") {

@@ -78,7 +78,7 @@ const Section<ArchiveSpec>& archive_section() {
 const Section<ReplaySpec>& replay_section() {
   using R = ReplaySpec;
   static const Section<R> section = {
-      key("untars", &R::untars, "how many, each into its own directory and by its own process", between(1, 100'000)),
+      key("untars", &R::untars, "how many, each into its own directory and by its own process; 0: jobs only", between(0, 100'000)),
       key("at_once", &R::at_once, "how many of them run together", between(1, 100'000)),
       key("engine", &R::engine, "what extracts", one_of({"tar", "bsdtar", "libarchive", "posix", "uring"})),
       key("writers", &R::writers, "writer threads inside one untar (posix, uring)", between(1, 1024)),
@@ -114,6 +114,7 @@ const Section<JobSpec>& job_section() {
       key("compute", &J::compute, "CPU time of each job (rw = \"compute\"), or after a read", from(0)),
       key("anonymous", &J::anonymous, "anonymous memory filled while it runs", from(0)),
       key("file", &J::file, "name of the file, so that jobs can share one; empty: its own"),
+      key("own_directory", &J::own_directory, "each of its numjobs in a directory of its own (else all files in one)", {}, Boxes::simulated),
       key("after", &J::after, "name of the job whose end starts it"),
       key("continues", &J::continues, "name of the job whose processes go on with this one, their memory kept", {}, Boxes::simulated),
       key("start", &J::start, "start offset", from(0)),
@@ -288,6 +289,7 @@ const std::vector<PlainKey>& expect_keys() {
       {"of", "table", "", "which case, by its swept keys; empty: each"},
       {"versus", "table", "", "makes it the ratio of the case `of` to this case"},
       {"box", "choice", "any", "in which box it is judged: any, simulated, real"},
+      {"guess", "number or text", "", "what a guesser without a model says, scored by the same tolerance: a number, or \"up\", \"down\", \"unchanged\""},
       {"source", "text", "", "where the number was published"},
       {"inputs", "text", "", "which inputs are given, fitted, assumed"},
   };

@@ -29,6 +29,9 @@ struct Expectation {
   CaseSelector of;                     ///< Which case; empty = the only one, or every one.
   std::optional<CaseSelector> versus;  ///< Makes it a ratio of `of` to this case.
   ExpectBox box = ExpectBox::any;
+  /// What somebody says who has no model: a number, judged by the same tolerance, or for up, down and unchanged a direction.
+  std::optional<double> guess;
+  std::optional<std::string> guess_text;
   std::string source;                  ///< Where the number was published.
   std::string inputs;                  ///< Which inputs are given, fitted or assumed.
   int line = 0;                        ///< Line in the experiment file, for messages.

@@ -299,9 +299,9 @@ Result<Translation> translate(const Case& item, std::shared_ptr<const sim::FileC
     r.archive_cold = true;
     out.notes.push_back(fmt::format("the archive is read from a disk of its own at {} (assumed)", rate_text(r.archive_rate)));
   }
-  if (!in.jobs.empty() || r.archive_cold) {
+  if (!all_fit_full_xfs(in.jobs) || r.archive_cold) {
     in.filesystem.model = sim::FilesystemInputs::Model::thin;
-    out.notes.push_back("with jobs or a cold archive the file system is the thin one: contiguous files, no allocation groups");
+    out.notes.push_back("with jobs that read, unlink or write directly, or a cold archive, the file system is the thin one: contiguous files, no allocation groups");
   }
   r.remove_before = has(e.replay.before, "remove");
   r.skeleton_before = has(e.replay.before, "skeleton");

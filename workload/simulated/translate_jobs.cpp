@@ -30,6 +30,13 @@ Status can_simulate_job(const JobSpec& job) {
   return {};
 }
 
+bool all_fit_full_xfs(const std::vector<sim::JobInputs>& jobs) {
+  return std::all_of(jobs.begin(), jobs.end(), [](const sim::JobInputs& job) {
+    const bool writes = job.kind == Kind::write || (job.kind == Kind::randwrite && job.bs.value() % 4096 == 0);
+    return (writes && !job.direct) || job.kind == Kind::create || job.kind == Kind::compute || job.kind == Kind::probe;
+  });
+}
+
 Result<std::vector<sim::JobInputs>> job_inputs(const Experiment& e, std::vector<std::string>& notes) {
   std::vector<sim::JobInputs> out;
   const auto index_of = [&e](const std::string& name) {
@@ -53,6 +60,7 @@ Result<std::vector<sim::JobInputs>> job_inputs(const Experiment& e, std::vector<
     in.compute = job.compute;
     in.anonymous = job.anonymous;
     in.file = job.file;
+    in.own_directory = job.own_directory;
     in.after = index_of(job.after);
     in.continues = index_of(job.continues);
     in.start = job.start;

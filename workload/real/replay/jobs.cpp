@@ -68,6 +68,7 @@ int run_probe(const JobSpec& job, const std::string& directory, const std::strin
 }  // namespace
 
 Status job_available(const JobSpec& job) {
+  if (job.own_directory) return fail(ErrorKind::unsupported, fmt::format("job {}: the real box gives all files of a job one directory; take own_directory out", job.name));
   if (job.anonymous.value() > 0) return fail(ErrorKind::unsupported, fmt::format("job {}: the real box does not fill anonymous memory; the simulated one does", job.name));
   if (!job.continues.empty()) return fail(ErrorKind::unsupported, fmt::format("job {}: the real box runs each job in processes of its own, so it cannot continue another one; the simulated one can", job.name));
   if (job.rw == "probe") {
