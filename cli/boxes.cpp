@@ -37,6 +37,7 @@ Result<std::vector<std::unique_ptr<Box>>> make_boxes(const BoxChoice& choice) {
     const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     for (int i = 0; i < (choice.threads > 0 ? choice.threads : cores); ++i) {
       simulated::SimulatedBoxOptions options;
+      options.range_over_unknown_state = choice.ranges;
       if (choice.like) options.like = *choice.like;
       boxes.push_back(simulated::make_simulated_box(std::move(options)));
     }

@@ -17,6 +17,7 @@ struct BoxChoice {
   int redo_disturbed = 0;          ///< --redo N
   std::string like_path;           ///< --like RECORD
   std::shared_ptr<const Record> like;
+  bool ranges = true;              ///< simulated: also simulate other states before the run, for the record's notes
   int threads = 0;                 ///< simulated boxes at once; 0: one per core. Other boxes are always one.
 };
 

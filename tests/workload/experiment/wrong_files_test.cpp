@@ -132,6 +132,9 @@ const Wrong kWrong[] = {
   {"[[expect]]\nmetric = \"job[dd].mb_per_s\"\nop = \"at_least\"\nvalue = 5\n", "w.toml, line 1: expect[1]: job[dd].mb_per_s names a job that is not in the file"},
   {"[[expect]]\nmetric = \"total.durable_s\"\nop = \"ordered\"\norder = [1]\nover = \"replay.at_once\"\n", "w.toml, line 1: expect[1]: op = \"ordered\" needs an order of at least two values"},
   {"[[expect]]\nmetric = \"total.durable_s\"\ntolerance = \"20\"\nvalue = 5\n", "w.toml, line 3: expect[1].tolerance = \"20\" is not a percentage; one such as \"20%\" was expected"},
+  {"[[expect]]\nmetric = \"total.durable_s\"\nvalue = 5\ntolerance = \"20%\"\nguess = \"up\"\n", "w.toml, line 1: expect[1]: the guess \"up\" is a text; a number was expected, as in `value`"},
+  {"[[expect]]\nmetric = \"total.durable_s\"\nop = \"up\"\nversus = {}\nguess = 2\n", "w.toml, line 1: expect[1]: a guess at a direction is one of \"up\", \"down\" and \"unchanged\""},
+  {"[replay]\nuntars = 0\n", "w.toml, line 2: replay.untars = 0 leaves nothing to do without a [[job]]"},
   // -- names
   {"name = \"../up\"\n", "w.toml, line 1: the name \"../up\" is to be a folder: letters, digits and ._-+ only, at most 80"},
 };
