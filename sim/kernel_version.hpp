@@ -55,6 +55,7 @@ struct KernelVersion {
   bool writeback_throttling = true;         ///< 4.10: blk-wbt
   bool one_flush_per_checkpoint = true;     ///< 5.14; before, every log buffer was written with flush and FUA
   int max_sectors_kib = 1280;               ///< default cap of one request's size
+  bool per_cpu_commits = true;              ///< 6.0: transactions join the checkpoint on lists for each CPU, not under one lock
   Confidence confidence = Confidence::recollection;  ///< the weakest of the row's entries that differ from 6.18
   std::string_view remark;
   KernelConstants constants{};              ///< the same in every version of the table; a patched kernel differs

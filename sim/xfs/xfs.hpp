@@ -182,6 +182,7 @@ class Xfs final : public FileSystem, private BioOwner {
   WaitQueue writeback_waiters_, ilock_waiters_;
   Timer log_timer_;
   std::size_t next_core_ = 0;
+  SimTime commits_free_at_{};     ///< when the commit path is free again
   std::string failure_;
   FilesystemOutputs out_;
 };
