@@ -62,6 +62,7 @@ anonymous = "2GB"
 file = "shared"
 start = "2s"
 rwmixread = 70
+own_directory = true
 [[job]]
 name = "later"
 size = "1MiB"
