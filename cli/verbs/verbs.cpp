@@ -21,6 +21,7 @@ constexpr Verb kVerbs[] = {
     {"calibrate", "measure this box's costs into a profile", run_calibrate},
     {"doctor", "what this box can do, and how to get the rest", run_doctor},
     {"restore", "put back what an interrupted run left", run_restore},
+    {"kernel", "build a kernel for --box kernel:NAME, patched or not; list them", run_kernel},
     {"keys", "list every key of an experiment file, and every metric", run_keys},
     {"merge", "put the shards of a sweep together into one table", run_merge},
 };

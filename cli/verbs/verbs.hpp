@@ -13,6 +13,7 @@ int run_compare(const std::vector<std::string>& arguments);
 int run_conform(const std::vector<std::string>& arguments);
 int run_doctor(const std::vector<std::string>& arguments);
 int run_extract(const std::vector<std::string>& arguments);
+int run_kernel(const std::vector<std::string>& arguments);
 int run_keys(const std::vector<std::string>& arguments);
 int run_merge(const std::vector<std::string>& arguments);
 int run_plot(const std::vector<std::string>& arguments);

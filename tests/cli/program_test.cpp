@@ -1,9 +1,15 @@
 #include "cli/nearest.hpp"
 #include "cli/options.hpp"
 #include "cli/verb.hpp"
+#include "tests/cli/temporary_folder.hpp"
+#include "workload/kernel/child.hpp"
+#include "workload/kernel/kernel_store.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <unistd.h>
 
 using namespace spillway;
@@ -73,4 +79,41 @@ TEST_CASE("nearest: slips are found, other words are not", "[cli][options]") {
   CHECK(nearest("reprot", known) == "report");
   CHECK(nearest("rnu", known) == "run");
   CHECK(nearest("banana", known).empty());
+}
+
+TEST_CASE("kernels: what was built is listed with its release, ticks and what it was made from", "[cli][kernel]") {
+  const test::TemporaryFolder folder;
+  const auto kernels = folder.path() / "kernels";
+  std::filesystem::create_directories(kernels / "0123abcd");
+  std::filesystem::create_directories(kernels / "by-name");
+  std::ofstream(kernels / "0123abcd" / "linux") << "x";
+  std::ofstream(kernels / "0123abcd" / "release") << "6.1.192\n";
+  std::ofstream(kernels / "0123abcd" / "config") << "CONFIG_SMP=n\nCONFIG_HZ=250\n";
+  std::ofstream(kernels / "0123abcd" / "made_from") << "source linux-source-6.1.tar.xz\n\nedit mm/page-writeback.c:s/8/64/\n";
+  std::filesystem::create_symlink("../0123abcd", kernels / "by-name" / "mine");
+  ::setenv("SPILLWAY_CACHE_DIR", folder.path().c_str(), 1);
+  const auto found = kernel::find_kernel("mine");
+  const auto missing = kernel::find_kernel("other");
+  ::unsetenv("SPILLWAY_CACHE_DIR");
+  REQUIRE(found);
+  CHECK(found->release == "6.1.192");
+  CHECK(found->hz == 250);
+  CHECK(found->content == "0123abcd");
+  CHECK(found->made_from == std::vector<std::string>{"source linux-source-6.1.tar.xz", "edit mm/page-writeback.c:s/8/64/"});
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().kind == ErrorKind::unsupported);
+  CHECK(missing.error().what.find("(there: mine)") != std::string::npos);
+  CHECK(missing.error().what.find("spillway kernel build --name other --source YOUR_TREE") != std::string::npos);
+}
+
+TEST_CASE("kernels: the verb says what is wrong with its words, and passes a script's exit code on", "[cli][kernel]") {
+  CHECK(run_program({"kernel"}) == 2);
+  CHECK(run_program({"kernel", "bake"}) == 2);
+  const auto code = kernel::run_in_foreground("/bin/sh", {"-c", "exit 7"});
+  REQUIRE(code);
+  CHECK(*code == 7);
+  const auto killed = kernel::run_in_foreground("/bin/sh", {"-c", "kill -9 $$"});
+  REQUIRE(killed);
+  CHECK(*killed == 128 + 9);
+  CHECK_FALSE(kernel::run_in_foreground("/nonexistent/program", {}));
 }

@@ -64,4 +64,24 @@ Result<double> run_child(const ChildCommand& command, const std::function<void(d
   return wall();
 }
 
+Result<int> run_in_foreground(const std::filesystem::path& program, const std::vector<std::string>& arguments) {
+  std::vector<std::string> words{program.string()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const pid_t child = fork();
+  if (child < 0) return fail(ErrorKind::refused, fmt::format("Cannot start a process: {}.", std::strerror(errno)), errno);
+  if (child == 0) {
+    execv(argv[0], argv.data());
+    _exit(127);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return fail(ErrorKind::refused, fmt::format("Cannot wait for {}: {}.", program.string(), std::strerror(errno)), errno);
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) return fail(ErrorKind::refused, fmt::format("Cannot execute {}.", program.string()));
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 }  // namespace spillway::kernel

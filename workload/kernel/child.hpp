@@ -25,4 +25,8 @@ struct ChildCommand {
 /// not startable, interrupted, over its time. The exit status is not judged: the guest says how it went.
 Result<double> run_child(const ChildCommand& command, const std::function<void(double)>& tick);
 
+/// A program that talks to the user itself: on our standard output and error, in our process group, so that Ctrl-C reaches
+/// it too. Its exit code, or 128 + the signal that ended it.
+Result<int> run_in_foreground(const std::filesystem::path& program, const std::vector<std::string>& arguments);
+
 }  // namespace spillway::kernel

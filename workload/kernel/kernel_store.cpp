@@ -59,7 +59,7 @@ Result<StoredKernel> find_kernel(const std::string& name) {
   if (auto kernel = read_kernel(kernel_folder() / "by-name" / wanted, wanted)) return std::move(*kernel);
   std::string there;
   for (const auto& kernel : stored_kernels()) there += (there.empty() ? "" : ", ") + kernel.name;
-  return fail(ErrorKind::unsupported, fmt::format("No kernel named \"{}\" in {} (there: {}). Build it with: scripts/kernel-build --name {}{}", wanted,
+  return fail(ErrorKind::unsupported, fmt::format("No kernel named \"{}\" in {} (there: {}). Build it with: spillway kernel build --name {}{}", wanted,
                                                   kernel_folder().string(), there.empty() ? "none" : there, wanted,
                                                   wanted == "6.1" || wanted == "6.12" ? " --source debian:" + wanted : " --source YOUR_TREE"));
 }
