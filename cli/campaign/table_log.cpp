@@ -213,10 +213,6 @@ fs::path log_file(const fs::path& out, const std::string& experiment, const Shar
   return out / experiment / (shard.whole() ? std::string{"table.log"} : fmt::format("table.{}-of-{}.log", shard.index, shard.count));
 }
 
-}  // namespace
-
-namespace {
-
 /// The first thing in which two sweeps differ, in words.
 std::string difference_of(const TableIdentity& there, const TableIdentity& now) {
   if (there.experiment != now.experiment) return fmt::format("experiment \"{}\" there, \"{}\" now", there.experiment, now.experiment);
@@ -226,12 +222,16 @@ std::string difference_of(const TableIdentity& there, const TableIdentity& now) 
   return fmt::format("digest {} there, {} now", there.digest, now.digest);
 }
 
+bool is_table_log(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return name.starts_with("table.") && name.ends_with(".log");
+}
+
 /// A shard of another sweep in the same folder would be found only when all are merged.
 Status fits_beside(const fs::path& file, const TableIdentity& identity) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(file.parent_path(), ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.path() == file || !name.starts_with("table.") || !name.ends_with(".log")) continue;
+    if (entry.path() == file || !is_table_log(entry.path())) continue;
     const OpenFile log(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
     if (log.fd < 0) continue;
     Reader reader(log.fd);
@@ -323,8 +323,7 @@ std::vector<fs::path> table_logs_below(const fs::path& folder) {
   std::error_code error;
   for (fs::recursive_directory_iterator it{folder, fs::directory_options::skip_permission_denied, error}, end; !error && it != end;
        it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (name.starts_with("table.") && name.ends_with(".log")) logs.push_back(it->path());
+    if (is_table_log(it->path())) logs.push_back(it->path());
   }
   std::sort(logs.begin(), logs.end());
   return logs;

@@ -4,7 +4,6 @@
 /// and then nothing until the next. Since 6.13 metadata passes at once and is charged. block/blk-throttle.c, tg_within_bps_limit(),
 /// tg_within_iops_limit(), throtl_trim_slice() (6.18).
 ///
-///
 /// Not modelled: reads, hierarchies of groups, the 32-bio dispatch round (it costs no time).
 
 #include <cstdint>

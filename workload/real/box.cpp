@@ -447,8 +447,7 @@ class Repeat {
       tell(fmt::format("comparing tree {} with the archive", i));
       if (interrupted()) return fail(ErrorKind::refused, "interrupted; the box is as it was before", EINTR);
       extract::VerifyOptions what;
-      what.owner = what.xattrs = own_engine_available(experiment_.replay).has_value();
-      what.directory_mtime = own_engine_available(experiment_.replay).has_value();
+      what.owner = what.xattrs = what.directory_mtime = own_engine_available(experiment_.replay).has_value();
       what.stop = [] { return interrupted(); };
       SPILLWAY_ASSIGN(const auto compared, extract::verify_tree(archive_.path, fmt::format("{}/t{}", target_.directory, i), what));
       if (!compared.same()) {

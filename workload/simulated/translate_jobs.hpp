@@ -12,9 +12,9 @@ namespace spillway::simulated {
 
 /// What is not modelled of one job: an `unsupported` error with one sentence.
 Status can_simulate_job(const JobSpec& job);
-/// The jobs with `after` and `continues` as indices. Adds to `notes` what was taken over differently.
 /// Do all jobs only write through the cache, whole pages, or create? The full XFS has no reads yet.
 bool all_fit_full_xfs(const std::vector<sim::JobInputs>& jobs);
+/// The jobs with `after` and `continues` as indices. Adds to `notes` what was taken over differently.
 Result<std::vector<sim::JobInputs>> job_inputs(const Experiment& experiment, std::vector<std::string>& notes);
 /// What the jobs' files take on the disk; a shared file counts once.
 Bytes job_files_bytes(const Experiment& experiment);

@@ -54,6 +54,18 @@ std::shared_ptr<const FileCatalogue> files_of(int files, Bytes size, int directo
   return catalogue;
 }
 
+/// The founding mail's file system and tree; kernel, memory and device are the caller's.
+void set_founding_mail(BoxInputs& in) {
+  in.filesystem.log_size = Bytes{2 * kGiB - 4096};
+  in.filesystem.log_buffer = Bytes{256 * kKiB};
+  in.filesystem.stripe_unit = Bytes{64 * kKiB};
+  in.filesystem.stripe_width = Bytes{768 * kKiB};
+  in.filesystem.swalloc = true;
+  in.filesystem.allocsize = Bytes{128 * kKiB};
+  in.replay.catalogue = files_of(5000, Bytes{680'000}, 2);
+  in.replay.engine.system_per_page = 4300ns;
+}
+
 }  // namespace
 
 TEST_CASE("full xfs: the founding mail costs at most 2,500,000 events", "[sim][xfs][box]") {
@@ -70,14 +82,7 @@ TEST_CASE("full xfs: the founding mail costs at most 2,500,000 events", "[sim][x
   in.device.write_rate = BytesPerSec{36'500'000};
   in.device.max_request = Bytes{512 * kKiB};
   in.filesystem.size = Bytes{1 * kTiB};
-  in.filesystem.log_size = Bytes{2 * kGiB - 4096};
-  in.filesystem.log_buffer = Bytes{256 * kKiB};
-  in.filesystem.stripe_unit = Bytes{64 * kKiB};
-  in.filesystem.stripe_width = Bytes{768 * kKiB};
-  in.filesystem.swalloc = true;
-  in.filesystem.allocsize = Bytes{128 * kKiB};
-  in.replay.catalogue = files_of(5000, Bytes{680'000}, 2);
-  in.replay.engine.system_per_page = 4300ns;
+  set_founding_mail(in);
   const BoxOutputs out = run_box(in);
   for (const auto& w : out.workers)
     UNSCOPED_INFO(fmt::format("{:12} {:28} {:3} workers {:7} runs {:8.3f} s", w.name, w.shown, w.count, w.runs, to_seconds(w.cpu)));
@@ -110,14 +115,7 @@ TEST_CASE("full xfs: the founding mail on its array costs at most 2,500,000 even
   in.device.queue_depth = 14 * 128;
   in.device.max_request = Bytes{512 * kKiB};
   in.filesystem.size = Bytes{11'000 * kGB};
-  in.filesystem.log_size = Bytes{2 * kGiB - 4096};
-  in.filesystem.log_buffer = Bytes{256 * kKiB};
-  in.filesystem.stripe_unit = Bytes{64 * kKiB};
-  in.filesystem.stripe_width = Bytes{768 * kKiB};
-  in.filesystem.swalloc = true;
-  in.filesystem.allocsize = Bytes{128 * kKiB};
-  in.replay.catalogue = files_of(5000, Bytes{680'000}, 2);
-  in.replay.engine.system_per_page = 4300ns;
+  set_founding_mail(in);
   in.replay.remove_before = in.replay.skeleton_before = true;
   in.sample_every = Duration{0};
   const BoxOutputs out = run_box(in);
